@@ -42,10 +42,10 @@ def _chosen() -> Device | None:
     if blocks := _blocks.get():
         return blocks[-1]
     while _statements:
-        with _lock:
+        with _lock:  # in which no block begins: what is still there and gone was a statement
             last = _statements[-1] if _statements else None
-        if last is None or last.settled():
-            return None if last is None else last.device
+            if last is None or last.settled():
+                return None if last is None else last.device
         time.sleep(1e-3)
     return None
 

@@ -177,3 +177,17 @@ def test_great_rates_are_told_in_tera() -> None:
 def test_pictures_in_a_folder_that_cannot_be_made_are_an_error_that_names_it() -> None:
     with pytest.raises(gpuopt.Error, match=r"/proc/none cannot be written: .*name another folder"):
         Study(study_rows.rows(), study_rows.INFO).save_plots("/proc/none")
+
+
+def test_a_level_that_differs_is_not_said_to_be_everywhere() -> None:
+    """Two rows that differ in two levels are told apart by one of them."""
+    row: dict[str, Any] = {"kind": "summary", "role": "variant", "status": "ok", "workload": "mine", "variant": "k"}
+    levels = [{"A": n, "B": n, "C": 7} for n in (1, 2)]
+    texts = [f"k({', '.join(f'{name}={level}' for name, level in own.items())})" for own in levels]
+    made = [
+        row | {"problem": "n=64", "configuration": text, "params": own, "median_ms": float(own["A"])}
+        for text, own in zip(texts, levels, strict=True)
+    ]
+    text = Study(made).to_text(100)
+    assert "k(B=1)" in text
+    assert "everywhere C=7; A as --explain says" in text

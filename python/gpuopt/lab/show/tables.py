@@ -216,9 +216,13 @@ def unsaid(group: Group) -> str:
     named = named_in(map(group.label, ours))
     left: dict[str, list[Row]] = {name: [row for row in ours if f"{name}=" not in group.label(row)] for name in named}
     plain = [f"{name}={levels(rows[0])[name]}" for name, rows in left.items() if rows and name in levels(rows[0])]
-    same = [f"{name}={level}" for name, level in (levels(ours[0]) if ours else {}).items() if name not in named]
+    unnamed = {name: level for name, level in (levels(ours[0]) if ours else {}).items() if name not in named}
+    differing = [name for name in unnamed if len({levels(row).get(name) for row in ours}) > 1]
+    same = [f"{name}={level}" for name, level in unnamed.items() if name not in differing]
     told = [f"where a name does not say it, {', '.join(plain)}"] if plain else []
-    return "; ".join([*told, f"everywhere {', '.join(same)}"] if same else told)
+    told += [f"everywhere {', '.join(same)}"] if same else []
+    told += [f"{', '.join(differing)} as --explain says"] if differing else []
+    return "; ".join(told)
 
 
 def _cut(label: str, every: list[str], width: int) -> str:
