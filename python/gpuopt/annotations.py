@@ -21,7 +21,7 @@ from gpuopt._core import DeviceArray
 Test = Callable[[Any], bool]
 
 LARGEST = 2**63  # whole numbers lie below it: sizes, seeds and indices are 64 bits wide
-ELEMENTS = 1000  # of an array that are looked at: they are of one type
+ELEMENTS = 1000  # of an array or a range, which are of one type, that are looked at
 NUMERIC, REAL = "biufc", "biuf"  # kinds of dtypes that are numbers
 
 
@@ -173,7 +173,9 @@ def _elements(origin: type, inner: Any) -> Test:
             return inner in (int, float, Any) and value.ndim > 0 and all(test(one) for one in value[:ELEMENTS].tolist())
         if isinstance(value, str | bytes | bytearray | memoryview | abc.Mapping) or not isinstance(value, origin):
             return False
-        return not isinstance(value, abc.Sequence) or all(map(test, value))
+        if not isinstance(value, abc.Sequence):
+            return True
+        return all(map(test, value if isinstance(value, list | tuple) else itertools.islice(value, ELEMENTS)))
 
     return holds
 

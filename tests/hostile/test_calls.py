@@ -136,7 +136,7 @@ FOUND: list[tuple[Callable[[], Any], str]] = [
     (lambda: lab.sweep(np.ones(3)), "problem"),  # type: ignore[arg-type]
     (lambda: study().to_text(width="wide"), "width"),  # type: ignore[arg-type]
     (lambda: lab.audit({1: 2}), "paths"),  # type: ignore[arg-type]
-    (lambda: microbench.branches(paths=set()), "PATHS"),
+    (lambda: microbench.branches(paths=set()), "paths"),
     (lambda: gt.Detector.of(1, (6, 10), 1.0, 0.0), "dimensions"),
     (lambda: scan().frames.at(2**63), "index"),
     (lambda: scan().project(np.ones(5), 0), "points"),
