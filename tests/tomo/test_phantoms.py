@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
 
@@ -348,3 +349,8 @@ def test_answers_of_bodies_are_looked_at(body: gt.Body, said: str) -> None:
     phantom, asks_for_rays = gt.Phantom(body), "integral" in said
     with pytest.raises(ArrayError, match=said):
         phantom.project(gt.parallel2d(2, 3)) if asks_for_rays else phantom.sample(gt.Volume((4, 4, 4)))
+
+
+def test_noise_of_more_than_memory_holds_is_refused_at_once() -> None:
+    with pytest.raises(gpuopt.Error, match="memory does not hold"):
+        gt.poisson_noise(np.broadcast_to(np.float32(1), (2**45,)), 1000.0)

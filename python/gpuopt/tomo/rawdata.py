@@ -80,9 +80,10 @@ def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.
     if intensity > _MOST_COUNTS:
         raise ParameterError(f"photons: {photons:g} are more than can be counted; give at most {_MOST_COUNTS:g}")
     array = np.asarray(projections)
+    checks.float_dtype("projections", array)
+    result = np.empty(array.shape, array.dtype)  # before values are looked at, of which there may be more than memory
     checks.floats("projections", array, [f"axis {i}" for i in range(array.ndim)])
     random = np.random.default_rng(seed)
-    result = np.empty(array.shape, array.dtype)
     views, made = (each if each.ndim > 1 else each.reshape(1, -1) for each in (array, result))
     for view, lines in enumerate(views):
         with np.errstate(over="ignore"):
