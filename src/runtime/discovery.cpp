@@ -247,7 +247,7 @@ Discovery run_discovery() {
                 if (!found.prefix_dir_used && !file.prefix.empty() && file.status == "used")
                     file.status = "left out: the loader could not be shown it";
         }
-        compiler_settings();  // drivers read theirs now
+        compiler_settings();  // some drivers read theirs now
         try {
             cl::Platform::get(&platforms);
         } catch (const cl::Error& error) {

@@ -199,12 +199,6 @@ class Operator(ABC, Generic[Kept]):
     _sums: Sums[Kept] | None = None
     """None: each call computes the sums anew, for the operator may have changed, or they would take too much memory."""
 
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        for name in ("image_shape", "data_shape"):
-            if isinstance(vars(cls).get(name), list):
-                setattr(cls, name, tuple(vars(cls)[name]))
-
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("geometry", "volume", "pair") and name in self.__dict__:
             raise AttributeError(f"{name}: an operator is of one; make another operator")

@@ -190,4 +190,4 @@ def test_a_level_that_differs_is_not_said_to_be_everywhere() -> None:
     ]
     text = Study(made).to_text(100)
     assert "k(B=1)" in text
-    assert "everywhere C=7; A as --explain says" in text
+    assert "everywhere C=7; A differs, see --explain" in text

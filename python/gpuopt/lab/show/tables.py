@@ -221,7 +221,7 @@ def unsaid(group: Group) -> str:
     same = [f"{name}={level}" for name, level in unnamed.items() if name not in differing]
     told = [f"where a name does not say it, {', '.join(plain)}"] if plain else []
     told += [f"everywhere {', '.join(same)}"] if same else []
-    told += [f"{', '.join(differing)} as --explain says"] if differing else []
+    told += [f"{', '.join(differing)} differs, see --explain"] if differing else []
     return "; ".join(told)
 
 
