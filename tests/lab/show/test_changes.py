@@ -48,6 +48,20 @@ def test_what_is_slower_is_found_and_noise_is_not() -> None:
     assert lab.compare(old, study({"a": 1.0, "b": 0.99})).ok
 
 
+def test_what_does_not_build_any_more_failed() -> None:
+    """Such a row is of the search: it has no clock, options or work-group."""
+    timed = {"clock": "event", "options": "-DV=1", "local_size": [64], "global_size": [4096], "cache_state": "hot"}
+    old = study({"a": 1.0, "b": 1.0}, **timed)
+    failed = study({}, failed=("b",), kind="search", status="compile", cache_state="hot")
+    new = Study.joined([study({"a": 1.0}, **timed), failed])
+    found = lab.compare(old, new)
+    assert [one.split(" ")[0] for one in found.failed] == ["b"]
+    assert not found.gone
+    assert not found.ok
+    assert lab.compare(old, Study.joined([old, failed])).ok  # it ran in the end
+    assert lab.compare(new, old).added
+
+
 def test_an_interval_between_sittings_is_used() -> None:
     wide = {"sit_lo_ms": 0.7, "sit_hi_ms": 1.4}
     assert lab.compare(study({"a": 1.0}, **wide), study({"a": 1.3})).ok

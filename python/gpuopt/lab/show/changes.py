@@ -24,6 +24,7 @@ ASSUMED = (
 )
 WIDE = 1.959964  # of a normal distribution, 95 %
 ROLES = ("variant", "call", "peer")
+IDENTITY = ("device", "workload", "problem", "variant", "params", "sizes", "dtype", "data")
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,9 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     before, after = _timed(old), _timed(new)
     common = [key for key in before if key in after]
     lost = [key for key in before if key not in after]
-    failed = {_key(row) for row in new.rows if row["kind"] == "summary" and row["status"] != "ok"}
-    if not common and not any(key in failed for key in lost):
+    now = _failing(new)
+    failed = [key for key in lost if _identity(before[key][1]) in now]
+    if not common and not failed:
         raise ParameterError("new: it has nothing in common with the old study; compare studies of the same problems")
     made = [_change(*before[key], *after[key]) for key in common]
     names = {key: _named(*before[key]) for key in before} | {key: _named(*after[key]) for key in after}
@@ -131,7 +133,7 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
         tuple(_judged(made)),
         tuple(names[key] for key in lost if key not in failed),
         tuple(names[key] for key in after if key not in before),
-        tuple(names[key] for key in lost if key in failed),
+        tuple(names[key] for key in failed),
         any(_between(before[key][1]) is None and _between(after[key][1]) is None for key in common),
         tuple(names[key] for key in dict.fromkeys([*_repeated(old), *_repeated(new)]) if key in names),
     )
@@ -146,6 +148,17 @@ def _repeated(study: StudyRows) -> list[str]:
     """The keys that several rows have."""
     counts = Counter(_key(row) for row in study.rows if _is_compared(row))
     return [key for key, count in counts.items() if count > 1]
+
+
+def _failing(study: StudyRows) -> set[str]:
+    """Who did not build, run or compute right, and has no time. Such a row may have no clock, options or work-group."""
+    ran = {_identity(row) for row in study.rows if _is_compared(row)}
+    return {_identity(row) for row in study.rows if row["role"] in ROLES and row["status"] != "ok"} - ran
+
+
+def _identity(row: Row) -> str:
+    """What was asked for: a role and a configuration on a problem."""
+    return f"{row['role']} {comparison_key(dict.fromkeys(KEY_FIELDS) | {name: row.get(name) for name in IDENTITY})}"
 
 
 def _is_compared(row: Row) -> bool:
