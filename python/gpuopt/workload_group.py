@@ -82,6 +82,8 @@ def _asked_first(args: Sequence[str]) -> list[str]:
             raise click.UsageError(
                 f"{asking} takes a device and one name, of a workload or a kernel: leave out {option}"
             )
+    if asking == "--reset" and rest[1:] and not rest[1].startswith("-"):
+        raise click.UsageError(f"--reset forgets what is on record for all inputs of {rest[0]}: leave out {rest[1]}")
     return first + rest
 
 

@@ -128,6 +128,16 @@ def test_show_and_reset_take_no_options_of_a_tuning(recorded: Bench, asking: str
     assert recorded.run("tune", "--show").output == before
 
 
+def test_reset_takes_no_input(recorded: Bench) -> None:
+    """What is on record holds for inputs of a kind, not for one problem: more would be forgotten than was asked."""
+    before = recorded.run("tune", "--show").output
+    for words in (["gemm", "512", "--reset"], ["--reset", "gemm", "512"]):
+        told = recorded.run("tune", *words)
+        assert told.exit_code == 2
+        assert "for all inputs of gemm: leave out 512" in told.output
+    assert recorded.run("tune", "--show").output == before
+
+
 def test_show_and_reset_stand_alone(recorded: Bench) -> None:
     assert "not both" in recorded.run("tune", "--show", "--reset").output
     assert recorded.run("tune", "--device", "gpu", "spmv").exit_code == 2
