@@ -233,8 +233,9 @@ def test_a_dtype_of_no_numbers_is_told_as_such(any_device: gpuopt.Device, dtype:
 def test_a_casting_that_is_none_is_told_as_such(any_device: gpuopt.Device) -> None:
     ours, _ = both(any_device)
     for casting in ("foo", None):
-        with pytest.raises(ParameterError, match=r"^casting: "):
-            ours.astype(np.int8, casting=casting)  # type: ignore[arg-type]
+        for dtype in (np.int8, ours.dtype):
+            with pytest.raises(ParameterError, match=r"^casting: "):
+                ours.astype(dtype, casting=casting)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"^dtype: "):
         ours.astype(np.int8, casting="no")
 

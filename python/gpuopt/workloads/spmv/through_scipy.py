@@ -204,8 +204,12 @@ class ThroughScipy:
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
         """Return the matrix in ``dtype``; SciPy's ``dia_array`` for another than float32 and float64. ``copy`` is
         SciPy's, and means nothing for what never changes."""
-        name = "dtype" if _is_casting(casting) else "casting"
-        return self._by_scipy(name, lambda A: A.astype(dtype, casting=casting))
+
+        def convert(A: dia_array) -> Any:
+            np.can_cast(A.dtype, A.dtype, casting)  # SciPy does not look at the word where the dtype stays
+            return A.astype(dtype, casting=casting)
+
+        return self._by_scipy("dtype" if _is_casting(casting) else "casting", convert)
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the sum of all entries, of each column (``axis`` 0) or of each row (1)."""
