@@ -205,11 +205,10 @@ class ThroughScipy:
         """Return the matrix in ``dtype``; SciPy's ``dia_array`` for another than float32 and float64. ``copy`` is
         SciPy's, and means nothing for what never changes."""
 
-        def convert(A: dia_array) -> Any:
-            np.can_cast(A.dtype, A.dtype, casting)  # SciPy does not look at the word where the dtype stays
-            return A.astype(dtype, casting=casting)
-
-        return self._by_scipy("dtype" if _is_casting(casting) else "casting", convert)
+        if not _is_casting(casting):  # SciPy does not look at it where the dtype stays
+            kind = ParameterError if isinstance(casting, str) else ParameterTypeError
+            raise kind("casting: it is none of NumPy's words; give one, such as 'same_kind'")
+        return self._by_scipy("dtype", lambda A: A.astype(dtype, casting=casting))
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the sum of all entries, of each column (``axis`` 0) or of each row (1)."""
