@@ -43,6 +43,8 @@ for _kind in (Contact, Grid, Molecule, Surface):
 
 _MOST_POINTS = 100_000_000
 _DIRECTION_BYTES = 80  # of a direction while a lattice is made
+_GRID_BYTES, _SURFACE_BYTES = 200, 100  # of a point while a grid or a surface is made
+_AT_ONCE = 10_000_000  # distances of points to planes
 _AS_NEAR = 1e-3  # A; coordinates of molecules have no more digits
 _CANCELLED = 1e-4  # of the number of directions: a shorter sum of them points nowhere
 _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
@@ -229,6 +231,7 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
     counts = np.maximum(1, np.rint(4 * np.pi * radius**2 * density))
     if counts.sum() > _MOST_POINTS:
         raise ParameterError(f"density: {density} makes {counts.sum():.1e} points to test; use a lower one")
+    _check_memory("density", "points", int(counts.sum()), _SURFACE_BYTES)
     reach, tree = radius + probe, _tree(xyz)
     lattices = {int(count): fibonacci_sphere(int(count)) for count in np.unique(counts)}
     points, normals = [], []
@@ -241,7 +244,9 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
             away = xyz[others] - xyz[i]
             limit = (reach[i] ** 2 + (away**2).sum(axis=1) - reach[others] ** 2) / (2 * reach[i])
             sphere = lattices[int(counts[i])]
-            free = sphere[(sphere @ away.T <= limit).all(axis=1)]
+            rows = max(1, _AT_ONCE // max(1, len(others)))
+            parts = (sphere[first : first + rows] for first in range(0, len(sphere), rows))
+            free = np.concatenate([part[(part @ away.T <= limit).all(axis=1)] for part in parts])
             points.append(xyz[i] + radius[i] * free)
             normals.append(free)
     return Surface(cast(np.concatenate(points), molecule.dtype), cast(np.concatenate(normals), molecule.dtype))
@@ -283,6 +288,7 @@ def grid(
         made_of = counts.prod()
     if made_of > _MOST_POINTS:
         raise ParameterError(f"spacing: {spacing} A makes {made_of:.1e} points; use a larger one")
+    _check_memory("spacing", "points", int(made_of), _GRID_BYTES)
     origin = (low + high - (counts - 1) * spacing) / 2
     if max(np.abs(origin).max(), np.abs(origin + (counts - 1) * spacing).max()) > LONGEST:
         raise ParameterError(f"spacing: {spacing} A, with a margin of {margin} A, ends beyond {LONGEST:g} A; use less")
@@ -367,15 +373,19 @@ def fibonacci_sphere(count: int) -> np.ndarray:
     """
     if not 0 <= count <= _MOST_POINTS:
         raise ParameterError(f"count: {count} directions are out of range; give 0 to {_MOST_POINTS:,}")
-    needed, free = count * _DIRECTION_BYTES, host_memory.free_bytes()
-    if free is not None and needed > free:
-        raise ParameterError(
-            f"count: {count:,} directions need {needed / 1e6:,.0f} MB, where {free / 1e6:,.0f} MB are free; give fewer"
-        )
+    _check_memory("count", "directions", count, _DIRECTION_BYTES)
     k = np.arange(count)
     z = 1 - (2 * k + 1) / count
     ring, turn = np.sqrt(1 - z**2), np.pi * (3 - np.sqrt(5)) * k
     return np.stack([ring * np.cos(turn), ring * np.sin(turn), z], axis=1)
+
+
+def _check_memory(argument: str, what: str, count: int, each: int) -> None:
+    needed, free = count * each, host_memory.free_bytes()
+    if free is not None and needed > free:
+        raise ParameterError(
+            f"{argument}: {count:,} {what} need {needed / 1e6:,.0f} MB, where {free / 1e6:,.0f} MB are free; take fewer"
+        )
 
 
 def _tree(points: np.ndarray) -> cKDTree:

@@ -122,5 +122,20 @@ def test_more_directions_than_memory_holds_are_refused(monkeypatch: pytest.Monke
         with pytest.raises(ParameterError, match=f"count: {count} directions are out of range; give 0 to 100,000,000"):
             geometry.fibonacci_sphere(count)
     monkeypatch.setattr(geometry.host_memory, "free_bytes", lambda: 1000)
-    with pytest.raises(ParameterError, match="count: 99 directions need 0 MB, where 0 MB are free; give fewer"):
+    with pytest.raises(ParameterError, match="count: 99 directions need 0 MB, where 0 MB are free; take fewer"):
         geometry.fibonacci_sphere(99)
+    ball = Molecule([[0, 0, 0]], charge=[1], radius=[2])
+    with pytest.raises(ParameterError, match="density: 151 points need 0 MB, where 0 MB are free; take fewer"):
+        geometry.surface_points(ball)
+    surface = Surface([[0, 0, 2]], normals=[[0, 0, 1]])
+    with pytest.raises(ParameterError, match="spacing: 64 points need 0 MB, where 0 MB are free; take fewer"):
+        geometry.grid(ball, surface, spacing=2.0, margin=3.0)
+
+
+def test_points_are_tested_in_parts_where_many_atoms_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5)
+    crowd = Molecule(random.uniform(0, 4, (30, 3)), charge=np.ones(30), radius=random.uniform(1, 2, 30))
+    whole = geometry.surface_points(crowd, density=20)
+    monkeypatch.setattr(geometry, "_AT_ONCE", 100)
+    parts = geometry.surface_points(crowd, density=20)
+    assert np.array_equal(whole.points, parts.points)
