@@ -168,6 +168,8 @@ class use:
 
     def __init__(self, device: Selector) -> None:
         self.device = select(device)
+        if device is None:  # of a block it may be that block's own, which must not become the process's
+            return
         with _lock:
             ended = [number for number, one in enumerate(_statements) if one.made() is None]  # these begin no block
             _statements[:] = [*_statements[ended[-1] if ended else 0 :], _Statement(self)]

@@ -153,3 +153,14 @@ def test_a_statement_outlasts_blocks_that_were_made_before_they_began(named: lis
     with first, second:
         assert select().index == 0
     assert select().index == in_thread(lambda: select().index) == 1
+
+
+def test_none_in_a_block_makes_no_device_the_default_of_all(named: list[Named]) -> None:
+    gpuopt.use(2)
+    with gpuopt.use(1):
+        kept = gpuopt.use(None)
+        assert select().index == 1
+        assert in_thread(lambda: select().index) == 2
+        with gpuopt.use(0), kept:
+            assert select().index == 1
+    assert select().index == in_thread(lambda: select().index) == 2
