@@ -115,7 +115,7 @@ def study() -> None:
 
 @app.group(cls=WorkloadGroup, invoke_without_command=True, no_args_is_help=True)
 @click.option("--show", is_flag=True, help="Print what is recorded for the device, with gain and date; tune nothing.")
-@click.option("--reset", is_flag=True, help="Forget what is recorded for the device, of one WORKLOAD or of all.")
+@click.option("--reset", is_flag=True, help="Forget what devices of its name have on record, of one WORKLOAD or all.")
 @click.option("--device", metavar="D", help="The device of --show and --reset.")
 @click.pass_context
 def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> None:

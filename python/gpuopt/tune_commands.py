@@ -11,6 +11,7 @@ from gpuopt._core import Device
 from gpuopt.configuration import Configuration, built_in
 from gpuopt.lab.rows.table import significant
 from gpuopt.records import Record
+from gpuopt.unit import unit_of
 
 _DEVICE = ("name", "platform", "type")
 Chosen = list[str]  # names of workloads
@@ -29,7 +30,7 @@ def run_show(device: str | None, workloads: Chosen) -> None:
         found = [(record, "") for record in records.user_records(workload)]
         shipped = records.shipped_records(workload) if workload in built_in() else []
         found += [(record, ", shipped with gpuopt") for record in shipped]
-        lines += [f"{workload}, {_told(record)}{source}" for record, source in found if _is_of(chosen)(record)]
+        lines += [f"{workload}, {_told(record, chosen)}{source}" for record, source in found if _is_of(chosen)(record)]
     click.echo(
         f"recorded for {chosen.name}:" if lines else f"nothing is recorded for {chosen.name}: `gpuopt tune` does it"
     )
@@ -38,21 +39,22 @@ def run_show(device: str | None, workloads: Chosen) -> None:
 
 
 def run_reset(device: str | None, workloads: Chosen) -> None:
-    """Forget what tunings recorded for a device, of these workloads, and print it. Rows of measurements stay."""
+    """Forget what tunings recorded for a device and those of its name, of these workloads, and print it. Rows of
+    measurements stay."""
     chosen = selection.select(device)
     removed = {workload: records.remove_records(workload, _is_of(chosen)) for workload in workloads}
-    lines = [f"{workload}, {_told(record)}" for workload, found in removed.items() for record in found]
+    lines = [f"{workload}, {_told(record, chosen)}" for workload, found in removed.items() for record in found]
     click.echo(f"forgotten for {chosen.name}:" if lines else f"nothing was recorded for {chosen.name}")
     for line in lines:
         click.echo(f"- {line}")
 
 
 def _is_of(device: Device) -> Callable[[Record], bool]:
-    """Whether a record is of this very device; those of a type of devices are of none."""
+    """Whether a record is of devices of this name, which use each other's; those of a type of devices are of none."""
     return lambda record: all(record["match"].get(name) == getattr(device, name) for name in _DEVICE)
 
 
-def _told(record: Record) -> str:
+def _told(record: Record, device: Device) -> str:
     match = {name: value for name, value in record["match"].items() if name not in _DEVICE}
     dtype = match.pop("dtype", "any type")
     text = match.pop("kernel", None)  # of somebody's own: a hash of its text and declaration
@@ -62,6 +64,7 @@ def _told(record: Record) -> str:
     since = [f"of the text and declaration {str(text)[:8]}"] if text else []
     since += [f"since {record['date']}"] if record.get("date") else []
     since += [f"driver {record['driver']}"] if record.get("driver") else []
+    since += ["on another device of this name"] if record.get("unit") not in (None, unit_of(device)) else []
     return f"{dtype}, {inputs}: {'; '.join([str(what), _gain(record), ', '.join(since)]).rstrip('; ')}"
 
 

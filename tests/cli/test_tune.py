@@ -20,6 +20,7 @@ from click.testing import CliRunner  # noqa: E402
 from cli_bench import Bench  # noqa: E402
 from gpuopt import cli, lab_commands  # noqa: E402
 from gpuopt.records import store_records, user_records  # noqa: E402
+from gpuopt.unit import unit_of  # noqa: E402
 
 
 def test_tune_says_what_won_and_where_it_is_kept(bench: Bench) -> None:
@@ -101,6 +102,16 @@ def test_show_says_what_is_recorded_for_the_device(recorded: Bench) -> None:
     assert len(recorded.run("tune", "--show", "gemm").output.splitlines()) == 2
     assert "nothing is recorded for A card" in recorded.run("tune", "--show", "gem").output
     assert recorded.subjects == []  # nothing was tuned
+
+
+def test_show_and_reset_name_what_is_of_another_unit(recorded: Bench) -> None:
+    """Equal devices use each other's records, so all of the name are forgotten."""
+    units = ("0123456789ab", unit_of(CARD))
+    store_records("tmv", [{"match": MATCH, "variant": "naive", "unit": unit} for unit in units])
+    for asking in ("--show", "--reset"):
+        told = [line for line in recorded.run("tune", asking, "tmv").output.splitlines() if line.startswith("- ")]
+        assert [line.endswith("; on another device of this name") for line in told] == [True, False]
+    assert user_records("tmv") == []
 
 
 def test_reset_forgets_one_workload_or_all_of_this_device(recorded: Bench) -> None:
