@@ -519,6 +519,9 @@ def kernel_paths() -> list[str]:
 def kernel_source(path: str) -> str:
     """The text of a kernel file with its includes replaced. Raises Error where a file does not exist."""
 
+def kernels_may_change() -> bool:
+    """Whether GPUOPT_KERNEL_DIR names kernel files, which may be edited while the process runs."""
+
 def handles(device: Device) -> dict[str, int]:
     """The context and the queue of plain calls on a device."""
 

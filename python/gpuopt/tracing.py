@@ -227,10 +227,12 @@ def _part(span: Span) -> str:
 
 
 def _trace_process(wanted: str) -> None:
-    whole = trace()
+    whole, process = trace(), os.getpid()
     whole.__enter__()
 
     def told() -> None:
+        if os.getpid() != process:  # a forked child's
+            return
         whole.__exit__(None, None, None)
         remark(str(whole))
         if wanted.endswith(".json"):

@@ -192,6 +192,7 @@ void bind_device(py::module_& module) {
     module.def("kernel_paths", &kernel_paths);
     module.def(
         "kernel_source", [](const std::string& path) { return decoded(load_kernel(path).expanded); }, py::arg("path"));
+    module.def("kernels_may_change", &kernels_may_change);
     module.def(
         "set_staging",
         [](const Device& device, bool on, std::size_t bytes, std::size_t slots, std::size_t threads, std::size_t block,

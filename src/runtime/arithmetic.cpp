@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "runtime/fork.hpp"
+#include "runtime/kernel_source.hpp"
 #include "runtime/recording.hpp"
+#include "runtime/trace.hpp"
 
 namespace gpuopt {
 namespace {
 
+constexpr const char* text = "common/arithmetic.cl";
 constexpr std::size_t group = 256, most_groups = 1024, part_bytes = 16;  // as in the kernels; two sums a group
 
 template <class Value>
@@ -57,6 +60,7 @@ void copy_bytes(const Buffer& from, std::size_t first, std::size_t bytes, const 
     auto& session = *from.session();
     const auto lock = session.lock_runs();
     if (auto* const recording = Recording::now()) recording->touch(to);
+    const Traced span("kernels");
     checked([&] {
         session.queue().enqueueCopyBuffer(from.handle(), to.handle(), first, at, bytes);
         return session.device().type == DeviceType::cpu ? session.queue().finish() : CL_SUCCESS;
@@ -71,8 +75,8 @@ DeviceArithmetic::DeviceArithmetic(std::shared_ptr<Session> session, DType dtype
             UnsupportedError::Because::device,
             device.name + " does not compute with " + facts(dtype_).numpy_name + "; use arrays of float32");
     const std::string real = dtype_ == DType::f64 ? " -DREAL=double -DREAL_IS_DOUBLE" : "";
-    program_ =
-        session_->build("common/arithmetic.cl", std::string("-cl-std=CL1.2") + (device.fp64 ? " -DFP64" : "") + real);
+    options_ = std::string("-cl-std=CL1.2") + (device.fp64 ? " -DFP64" : "") + real;
+    program_ = session_->build(text, options_);
 }
 
 std::size_t DeviceArithmetic::groups_of(const Buffer& extent) const {
@@ -106,7 +110,8 @@ void DeviceArithmetic::run(const char* entry_point, const Buffer& extent, std::s
 template <class... Values>
 void DeviceArithmetic::run_elements(const char* entry_point, std::size_t count, std::size_t groups,
                                     const Values&... values) const {
-    auto kernel = checked([&] { return cl::Kernel(program_->handle, entry_point); });
+    const auto program = kernels_may_change() ? session_->build(text, options_) : program_;
+    auto kernel = checked([&] { return cl::Kernel(program->handle, entry_point); });
     const auto lock = session_->lock_runs();  // nothing moves between an argument's setting and its use
     cl_uint next = 0;
     const auto elements = cl_ulong(count);
@@ -116,9 +121,11 @@ void DeviceArithmetic::run_elements(const char* entry_point, std::size_t count, 
     if (!recording) return enqueue(kernel, groups);
     try {
         checked([&] { return session_->queue().finish(); });
-        recording->launch(session_, program_, entry_point, launch_1d(std::int64_t(groups * group), group),
+        recording->launch(session_, program, entry_point, launch_1d(std::int64_t(groups * group), group),
                           {recorded(values)..., recorded(elements)});
         enqueue(kernel, groups);
+        checked([&] { return session_->queue().finish(); });
+        recording->end_run();  // others may write what they share before the next launch
     } catch (...) {
         recording->fail(std::current_exception());
         throw;
@@ -126,6 +133,7 @@ void DeviceArithmetic::run_elements(const char* entry_point, std::size_t count, 
 }
 
 void DeviceArithmetic::enqueue(const cl::Kernel& kernel, std::size_t groups) const {
+    const Traced span("kernels");
     checked([&] {
         return session_->queue().enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(groups * group),
                                                       cl::NDRange(group));

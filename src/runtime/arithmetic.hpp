@@ -62,6 +62,7 @@ private:
     std::shared_ptr<Buffer> parts() const;
     std::shared_ptr<Session> session_;
     DType dtype_;
+    std::string options_;
     std::shared_ptr<const Program> program_;
     mutable std::mutex mutex_;
     mutable std::vector<std::shared_ptr<Buffer>> pool_;  // of parts; one is free where nobody else holds it

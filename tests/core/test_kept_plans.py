@@ -162,6 +162,32 @@ def test_edited_kernels_get_plans_of_their_own(
     np.testing.assert_array_equal(gpuopt.gemm(A, A, variant="naive").to_numpy(), 8)
 
 
+def test_edited_kernels_of_products_by_diagonals_and_of_arithmetic_are_heard(
+    device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Matrices keep plans of products with NumPy arrays, and devices what computes with arrays there."""
+    ones = np.ones(4, np.float32)
+    matrix, x = gpuopt.DiaMatrix((ones[None], [0]), (4, 4), device=device), gpuopt.to_device(ones, device)
+
+    def results() -> list[float]:
+        return [float(gpuopt.spmv(matrix, ones, variant="basic")[0]), float((x + x).to_numpy()[0])]
+
+    assert results() == [1, 2]
+    edits = {
+        "spmv/basic.cl": ("accumulator = 0;", "accumulator = 100;"),
+        "common/arithmetic.cl": ("b * REAL_READ4(y))", "b * REAL_READ4(y) + 100)"),
+    }
+    for path, (old, new) in edits.items():
+        source = _core.kernel_source(path)
+        assert old in source
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(source.replace(old, new))
+    monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(tmp_path))
+    assert results() == [101, 102]
+    monkeypatch.delenv("GPUOPT_KERNEL_DIR")
+    assert results() == [1, 2]
+
+
 def test_what_is_kept_counts_as_free_and_goes_before_a_call_is_refused(device: gpuopt.Device) -> None:
     held = device.allocated_bytes
     A = gpuopt.to_device(drawn(300, 300), device)

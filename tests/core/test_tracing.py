@@ -85,6 +85,27 @@ def test_the_environment_traces_a_process(any_device: gpuopt.Device, tmp_path: P
     assert json.loads((tmp_path / "all.json").read_text())["traceEvents"]
 
 
+def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
+    code = "import gpuopt, os, sys\nif child := os.fork(): os.waitpid(child, 0)\nelse: sys.exit()"
+    path = tmp_path / "all.json"
+    environment = os.environ | {"GPUOPT_TRACE": str(path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert path.exists()
+    assert done.stderr.count("checks  records  plan") == 1
+
+
+def test_arithmetic_of_arrays_takes_the_time_of_kernels(device: gpuopt.Device) -> None:
+    x = gpuopt.to_device(np.ones(1_000_000, np.float32), device)
+    gpuopt.dot(x, x)
+    with gpuopt.trace() as t:
+        gpuopt.dot(x, x)
+        x[:500_000]
+    found = {row["call"]: row for row in t.rows()}
+    assert found["dot"]["kernels_ms"] > 0
+    assert found["(no call)"]["kernels_ms"] > 0
+
+
 def test_a_trace_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None:
     environment = os.environ | {"GPUOPT_TRACE": str(tmp_path / "nowhere" / "all.json")}
     call = [sys.executable, "-c", "import gpuopt"]

@@ -251,6 +251,12 @@ bool DiaMatrix::symmetric() {
     return *symmetric_;
 }
 
+double DiaMatrix::scale_of_halves() {
+    session_->require_own_process();
+    const auto lock = mutex_.lock();
+    return half_scale();
+}
+
 // The power of two that brings the largest finite value just below 2^15, in the middle of what 16 bits hold.
 double DiaMatrix::half_scale() {
     if (half_scale_) return *half_scale_;

@@ -61,6 +61,9 @@ public:
     // Packed on the device on first demand.
     std::shared_ptr<const StoredValues> values(const StoredForm& form);
 
+    // The power of two by which values of 16 bits are larger than those of the matrix; asked of the device once.
+    double scale_of_halves();
+
     // Whether every entry equals its mirrored one exactly; asked of the device once.
     bool symmetric();
     // Width of the grid whose points the rows are, 0 where the offsets show none: all bands of neighbouring diagonals

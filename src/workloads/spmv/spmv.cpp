@@ -1,6 +1,7 @@
 #include "workloads/spmv/spmv.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "runtime/device_array.hpp"
@@ -28,13 +29,27 @@ Sizes sizes_of(const SpmvArguments& arguments) {
             {"grid", matrix.grid_width()}};
 }
 
+// A scaled sum is multiplied by alpha / scale. Where the type has no such number but has alpha, values are not rounded.
+Parameters with_room(const SpmvArguments& arguments, Parameters parameters) {
+    const auto half = parameters.find("HALF");
+    if (half == parameters.end() || half->second == 0 || arguments.alpha == 0 || !std::isfinite(arguments.alpha))
+        return parameters;
+    auto& matrix = *arguments.matrix;
+    const auto factor = std::abs(arguments.alpha / matrix.scale_of_halves());
+    const bool wide = matrix.dtype() == DType::f64;
+    const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+    const double most = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+    if (factor < least || factor > most) half->second = 0;
+    return parameters;
+}
+
 // Builds the plan of one product. A variant that takes one vector at a time gets the columns of x one after the other,
 // each packed into scratch and back.
 class Planner : PlanBuilder {
 public:
     Planner(const SpmvArguments& arguments, const SpmvVariant& variant, const Parameters& parameters)
         : PlanBuilder(arguments.matrix->session(), spmv_workload(), variant, arguments.matrix->dtype(),
-                      sizes_of(arguments), parameters),
+                      sizes_of(arguments), with_room(arguments, parameters)),
           arguments_(arguments),
           matrix_(*arguments.matrix),
           variant_(variant),

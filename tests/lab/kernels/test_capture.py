@@ -232,6 +232,15 @@ def test_what_the_host_writes_between_launches_is_written_again(
     assert len(list(folder.glob("*.bin"))) == 3  # x, which y is too, 2 x, and the last result
 
 
+def test_what_others_write_into_shared_memory_is_written_again(tmp_path: Path, environment: dict[str, str]) -> None:
+    pytest.importorskip("pyopencl")
+    x = gpuopt.to_device(np.ones(64, np.float32))
+    other = gpuopt.from_pyopencl(gpuopt.to_pyopencl(x))
+    folder = built(lab.capture(lambda: (x + x, other.copy_from(np.zeros(64, np.float32)), x + x), tmp_path / "report"))
+    done = replayed(folder, environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_memory_that_was_lent_is_let_go(any_device: gpuopt.Device, tmp_path: Path) -> None:
     """A CPU works in the caller's arrays, which may be gone when the call has ended."""
     alive: list[Any] = []

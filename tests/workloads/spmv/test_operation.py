@@ -233,6 +233,21 @@ def test_sixteen_bit_values_of_the_largest_magnitudes(device: gpuopt.Device) -> 
         np.testing.assert_allclose(A @ np.ones(4, dtype), data[0], rtol=2.0**-11)
 
 
+@pytest.mark.parametrize(("value", "alpha", "x"), [(1e-10, 1e-30, 1e10), (1e38, 1e6, 1e-12), (1e-31, 1e-12, 1e18)])
+def test_sixteen_bit_values_and_a_factor_beyond_their_scale(
+    device: gpuopt.Device, value: float, alpha: float, x: float
+) -> None:
+    """alpha over the scale of the values is infinite, subnormal or 0 in float32."""
+    data = (value * np.random.default_rng(0).uniform(0.5, 1, (1, 64))).astype(np.float32)
+    A = gpuopt.DiaMatrix((data, [0]), (64, 64), device=device, stored="float16")
+    vector = np.full(64, x, np.float32)
+    expected = alpha * (data[0].astype(float) * vector)
+    np.testing.assert_allclose(gpuopt.spmv(A, vector, alpha=alpha), expected, rtol=2.0**-11)
+    on_device = gpuopt.spmv(A, gpuopt.to_device(vector, device), alpha=alpha)
+    np.testing.assert_allclose(on_device.to_numpy(), expected, rtol=2.0**-11)
+    np.testing.assert_allclose(A @ vector, expected / alpha, rtol=2.0**-11)  # by other values than with the factor
+
+
 def test_factors_that_the_dtype_cannot_hold_are_refused(device: gpuopt.Device) -> None:
     A, x, unit = laplacian(), vector(200), np.eye(3, dtype=np.float32)
     for name in ("alpha", "beta"):

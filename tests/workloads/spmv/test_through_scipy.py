@@ -138,6 +138,8 @@ def test_products_without_a_diagonal_inside_are_zeros(any_device: gpuopt.Device)
         assert isinstance(made, DiaMatrix)
         np.testing.assert_array_equal(made.toarray(), np.zeros((3, 3)))
     assert (beyond @ identity).dtype == np.float64
+    empty = DiaMatrix((np.zeros((1, 0), np.float32), [4]), (4, 7), device=any_device)
+    np.testing.assert_array_equal((empty.T @ empty).toarray(), np.zeros((7, 7)))
     with pytest.raises(ParameterError, match=r"^x: "):
         beyond @ sparse.eye_array(4, format="dia")
 

@@ -60,7 +60,8 @@ class DiaMatrix(ThroughScipy):
         halves the traffic. Values are first scaled by a power of two that brings the largest just below 2^15. A value
         is then off by at most 2^-11 of it, or 2^-39 of the largest, whichever is more: 16 bits have fewer digits for
         values below 2^-28 of the largest. The largest must be above 2^-106 (float32) or 2^-986 (float64) for that. Sums
-        stay in ``dtype``.
+        stay in ``dtype``, of scaled values: they are infinite where 2^15 times the elements of x is. Values are read as
+        given where ``alpha`` divided by the scale is no number of ``dtype``.
 
     Raises
     ------
@@ -256,25 +257,26 @@ class DiaMatrix(ThroughScipy):
     def _host_product(
         self, x: np.ndarray, y: Any, alpha: float, beta: float, out: Any, variant: str | Configuration | None
     ) -> np.ndarray:
-        """Return ``alpha * A @ x + beta * y`` for NumPy arrays. The plans of the latest products are kept and used
-        again."""
+        """Return ``alpha * A @ x + beta * y`` for NumPy arrays. Plans of the latest products are kept."""
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[1] or x.dtype != self.dtype:
             _core.check_spmv_arrays(self._handle, x, y, beta, out)  # raises ArrayError, before anything is packed
         columns = x.shape[1] if x.ndim == 2 else 1
 
         def product(configuration: Configuration) -> _core.HostProduct:
-            key = (configuration, columns, repr(alpha), beta)  # 0.0 == -0.0
+            edited = _core.kernels_may_change()
+            key = configuration, columns, repr(alpha), beta, edited  # 0.0 == -0.0
             with self._lock:
                 found = self._products.get(key)
-            if found is None:
-                name, parameters = configuration.variant, configuration.parameters
-                found = _core.HostProduct(self._handle, columns, alpha, beta, name, parameters)
+            if found is None or edited:
+                levels = configuration.parameters
+                found = _core.HostProduct(self._handle, columns, alpha, beta, configuration.variant, levels)
                 with self._lock:  # few are kept: each holds a packed matrix, and buffers for x and the result
                     self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
             return found
 
-        planned = self._planned(variant, columns > 1, product, stacklevel=7)
-        result: np.ndarray = planned.multiply(self._handle, x, y, out)
+        result: np.ndarray = self._planned(variant, columns > 1, product, stacklevel=7).multiply(
+            self._handle, x, y, out
+        )
         return result
 
     @property

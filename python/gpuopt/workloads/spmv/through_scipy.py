@@ -53,7 +53,8 @@ def _wide(A: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _matrix_product(A: Any, B: Any) -> Any:
-    """``A @ B``, zeros where no diagonal of it lies inside: SciPy 1.17 ends in an error of its own there."""
+    """``A @ B``, zeros where no diagonal of it lies inside or data have no columns: SciPy 1.17 ends in an error of its
+    own there."""
     from scipy.sparse import dia_array
 
     if getattr(A, "format", None) != "dia" or getattr(B, "format", None) != "dia" or A.shape[1] != B.shape[0]:
@@ -61,7 +62,8 @@ def _matrix_product(A: Any, B: Any) -> Any:
     shape = (A.shape[0], B.shape[1])
     diagonals = np.add.outer(A.offsets.astype(np.int64), B.offsets.astype(np.int64))
     inside = (diagonals > -shape[0]) & (diagonals < shape[1])
-    return A @ B if inside.any() else dia_array(shape, dtype=np.result_type(A.dtype, B.dtype))
+    stored = all(one.data.shape[1] for one in (A, B))
+    return A @ B if stored and inside.any() else dia_array(shape, dtype=np.result_type(A.dtype, B.dtype))
 
 
 class ParameterIndexError(ParameterError, IndexError):
