@@ -265,8 +265,7 @@ class DiaMatrix(ThroughScipy):
         def product(configuration: Configuration) -> _core.HostProduct:
             edited = _core.kernels_may_change()
             key = configuration, columns, repr(alpha), beta, edited  # 0.0 == -0.0
-            with self._lock:
-                found = self._products.get(key)
+            found = self._products.get(key)
             if found is None or edited:
                 levels = configuration.parameters
                 found = _core.HostProduct(self._handle, columns, alpha, beta, configuration.variant, levels)
@@ -274,9 +273,8 @@ class DiaMatrix(ThroughScipy):
                     self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
             return found
 
-        result: np.ndarray = self._planned(variant, columns > 1, product, stacklevel=7).multiply(
-            self._handle, x, y, out
-        )
+        plan = self._planned(variant, columns > 1, product, stacklevel=7)
+        result: np.ndarray = plan.multiply(self._handle, x, y, out)
         return result
 
     @property
