@@ -37,6 +37,8 @@ SCANS: dict[str, gt.Geometry] = {
     "parallel vectors": gt.from_vectors(
         tilted(gt.parallel3d(ANGLES, (9, 13), 2.7).to_astra()["Vectors"]), (9, 13), "parallel3d_vec"
     ),
+    "fan vectors": gt.from_astra(gt.fan(ANGLES, 90.0, 150.0, 13, 2.7, offset=-2.1).to_astra()),
+    "parallel2d vectors": gt.from_astra(gt.parallel2d(ANGLES, 13, 2.7, offset=-2.1).to_astra()),
 }
 NAMES = list(SCANS)
 
@@ -136,6 +138,14 @@ def test_back_projection_is_the_sum_of_its_definition(name: str) -> None:
     assert abs(sums["none"]) > 0.1
     for weight, expected in sums.items():
         assert kernels.back_project(scan, volume, y, weight)[index] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["parallel2d", "fan flat", "parallel3d", "circular flat", "helical Rc=110"])
+def test_vectors_weight_voxels_as_the_scan_that_they_are(name: str) -> None:
+    scan = SCANS[name]
+    volume, _, y = images(scan)
+    vectors = gt.from_astra(scan.to_astra())
+    np.testing.assert_allclose(kernels.back_project(vectors, volume, y), kernels.back_project(scan, volume, y))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -66,7 +66,7 @@ class Vectors(Geometry):
             with np.errstate(divide="ignore", invalid="ignore"):  # beside the source
                 scale = (centre - source) @ normal / depth
                 hit = source - centre + scale[..., np.newaxis] * beam
-                density = scale**2 * np.linalg.norm(beam, axis=-1) / np.abs(depth)
+                density = scale ** (self.dimensions - 1) * np.linalg.norm(beam, axis=-1) / np.abs(depth)
             density = np.where(scale > 0, density, 0.0)
         uu, vv, uv = u @ u, v @ v, u @ v
         along_u, along_v = hit @ u, hit @ v
