@@ -112,15 +112,21 @@ def test_subsets_and_finer_pixels(name: str) -> None:
     np.testing.assert_allclose(fine_at.density, coarse_at.density * 3 ** (scan.dimensions - 1))
     step = (slice(1, None, 3),) * (scan.dimensions - 1)
     np.testing.assert_allclose(fine.rays(1).direction[step], scan.rays(1).direction, atol=1e-12)
-    if scan.dimensions == 3 and name != "cone vectors":
-        theta = scan.frames.source if scan.parallel else scan.frames.source - scan.frames.centre
-        np.testing.assert_allclose(np.sin(scan.view_angles), theta[:, 0] / np.hypot(theta[:, 0], theta[:, 1]))
 
 
-def test_view_angles_and_the_half_fan() -> None:
-    for name in ("parallel2d", "fan flat", "circular flat"):
-        scan = SCANS[name] if name == "parallel2d" else gt.fan(ANGLES, R, D, 91, 1.3)
-        np.testing.assert_allclose(np.exp(1j * scan.view_angles), np.exp(1j * ANGLES))
+@pytest.mark.parametrize("name", NAMES)
+def test_view_angles(name: str) -> None:
+    """Those that a scan was made with, wherever its detector lies; of free vectors, those of the way to the source."""
+    scan = SCANS[name]
+    if "vectors" in name:
+        towards = scan.frames.source if scan.parallel else scan.frames.source - scan.frames.centre
+        np.testing.assert_allclose(scan.view_angles, np.arctan2(towards[:, 0], -towards[:, 1]))
+    else:
+        np.testing.assert_allclose(scan.view_angles, ANGLES)
+        np.testing.assert_allclose(scan.shifted(0, 30).view_angles, ANGLES)
+
+
+def test_the_half_fan() -> None:
     assert gt.fan(3, 500, 1000, 192, 1.2).half_fan == pytest.approx(math.atan(192 * 1.2 / 2000))
     assert gt.fan(3, 500, 1000, 192, 1.2, curved=True).half_fan == pytest.approx(192 * 1.2 / 2000)
     half = gt.fan(3, 500, 1000, 192, 1.2, radius=700.0)

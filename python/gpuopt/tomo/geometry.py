@@ -88,10 +88,9 @@ class Geometry(ABC):
 
     @property
     def view_angles(self) -> Float64Array:
-        """The view angles t (views,) in radians; of free vectors, those of the direction to the source around z."""
-        frames = self.frames
-        towards = frames.source if self.parallel else frames.source - frames.centre
-        return np.arctan2(towards[:, 0], -towards[:, 1])
+        """The view angles t (views,) in radians, from -pi to pi; of free vectors, those around z of the direction from
+        the detector's middle to the source, which of a displaced detector are others than those of its scan."""
+        return angles_around_z(self.frames.source)
 
     def refined(self, times: int) -> Geometry:
         """The same scan with ``times`` as many pixels along each axis, on the same area. Raises ParameterError."""
@@ -224,6 +223,11 @@ class Geometry(ABC):
         if self.dimensions == 2:
             return f"{views},{shape} {columns} of {d.du:g} mm"
         return f"{views},{shape} {checks.counted(d.rows, 'row')} x {columns} of {d.dv:g} x {d.du:g} mm"
+
+
+def angles_around_z(towards: Float64Array) -> Float64Array:
+    """The angles t of directions (n, 3) to a source."""
+    return np.arctan2(towards[:, 0], -towards[:, 1])
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:

@@ -14,7 +14,7 @@ from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.detector import Detector, Frames, Projection
-from gpuopt.tomo.geometry import Geometry, points_of
+from gpuopt.tomo.geometry import Geometry, angles_around_z, points_of
 from gpuopt.tomo.kinds import Counts, Numbers
 from gpuopt.tomo.scans import circular, parallel2d, parallel3d
 
@@ -48,6 +48,11 @@ class Vectors(Geometry):
     @property
     def frames(self) -> Frames:
         return self.free
+
+    @property
+    def view_angles(self) -> Float64Array:
+        # A scan may turn about any axis, so that the source's own place around z says little.
+        return angles_around_z(self.free.source if self.beams else self.free.source - self.free.centre)
 
     def project(self, points: Float64Array, view: int) -> Projection:
         points, view = points_of(points), checks.view(view, self.views)
