@@ -26,6 +26,40 @@ def test_an_axis_elsewhere_is_named_with_the_offset(device: gpuopt.Device, off: 
         gt.fbp(told, p)
 
 
+@pytest.mark.parametrize("off", [-5.0, 4.0])
+@pytest.mark.parametrize("back", [False, True], ids=["forth", "back"])
+@pytest.mark.parametrize("aside", [0.0, 3.0])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_free_vectors_are_told_of_the_shift(off: float, back: bool, aside: float, dimensions: int) -> None:
+    """Whichever way their columns run, and whatever axis they turn about."""
+
+    def made(offset: float) -> gt.Geometry:
+        if dimensions == 2:
+            astra = gt.parallel2d(60, 64, 0.5, offset).to_astra()
+        else:
+            astra = gt.parallel3d(60, (2, 64), 0.5, (0.0, offset)).to_astra()
+        table = astra["Vectors"] = astra["Vectors"].copy()
+        if back:
+            table[:, 2 * dimensions : 3 * dimensions] *= -1
+        table[:, dimensions] += aside
+        return gt.from_astra(astra)
+
+    true, said = made(0.5 * off + 1), made(1.0)
+    p = gt.Phantom(gt.Ellipsoid(1.0, (6.0, 4.0, math.inf), (1.5 + aside, 1.0, 0.0))).project(true, 2, np.float64)
+    volume = gt.Volume((2, 24, 24)[3 - dimensions :], 0.5, (0.0, 0.0, aside)[3 - dimensions :])
+    sign = -1 if back else 1
+    axis, shift = (31.5 - sign * (off + 2), sign * off)
+    with pytest.warns(gt.CentreWarning, match=rf"column {axis:.1f} of .* column {axis + shift:.1f}; give geometry\."):
+        gt.fbp(gt.NumpyProjector(said, volume), p)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        gt.fbp(gt.NumpyProjector(said, volume), p)
+        gt.fbp(gt.NumpyProjector(said.shifted(0, shift), volume), p)
+        gt.fbp(gt.NumpyProjector(true, volume), p)
+    (one,) = told
+    assert f"shifted(0, {shift:.3g})" in str(one.message)
+
+
 @pytest.mark.parametrize("off", [0.0, -6.0, 1.0])
 def test_a_right_axis_is_no_matter(device: gpuopt.Device, off: float) -> None:
     scan = gt.parallel2d(90, 64, 1.0, off)

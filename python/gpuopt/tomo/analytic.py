@@ -254,8 +254,8 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     """Projections, weighted, filtered and back projected."""
     given = view_major(projections, axes)
     checks.shape("projections", given, A.geometry.shape, A.data_axes, "the geometry")
-    if isinstance(given, np.ndarray) and isinstance(A.geometry, Parallel) and given.dtype.kind == "f":
-        check_centre(given, A.geometry)
+    if isinstance(given, np.ndarray) and isinstance(way.scan, Parallel) and given.dtype.kind == "f":
+        check_centre(given, A.geometry, way.scan, way.rows.columns_reversed)
     operator = A if way.operator is None else way.operator
     backend = operator.backend  # A wider scan may be on the host where A is on its device.
     weight = "none" if way.scan.parallel else "fdk"

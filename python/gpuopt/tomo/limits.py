@@ -114,8 +114,8 @@ def _cut(edge: np.ndarray, largest: np.ndarray) -> float:
     return float((edge[signal] > _EDGE * largest[signal]).mean()) if signal.any() else 0.0
 
 
-def check_centre(projections: np.ndarray, scan: Parallel) -> None:
-    """Warns where the projections turn about another column than the geometry says.
+def check_centre(projections: np.ndarray, geometry: Geometry, scan: Parallel, columns_reversed: bool) -> None:
+    """Warns where the projections of ``geometry``, which is ``scan`` by angles, turn about another column than it says.
 
     The centre of mass of an object that all views see whole lies at c + a cos t + b sin t, and c is the axis. Nothing
     is said where masses or centres do not behave like that: of a part of an object, of few views or of noise.
@@ -142,12 +142,16 @@ def check_centre(projections: np.ndarray, scan: Parallel) -> None:
             found.append(float(axis[0]))
     if not found:
         return
-    detector = scan.detector
-    here, said = float(np.median(found)), (detector.columns - 1) / 2 - detector.u_offset / detector.du
+    detector, middle = scan.detector, (scan.detector.columns - 1) / 2
+    aside = detector.u_offset / detector.du
+    here, said = float(np.median(found)), middle + (aside if columns_reversed else -aside)  # of the given columns
     if abs(here - said) > max(_OFF, 0.01 * detector.columns):
-        offset = ((detector.columns - 1) / 2 - here) * detector.du
+        if isinstance(geometry, Parallel):
+            how = f"make it with an offset of {(middle - here) * detector.du:.3g} mm along u, or see find_centre"
+        else:
+            how = f"give geometry.shifted(0, {said - here:.3g})"
         warn(
             f"projections: they turn about column {here:.1f} of the detector, and the geometry has its axis at column "
-            f"{said:.1f}; make it with an offset of {offset:.3g} mm along u, or see find_centre",
+            f"{said:.1f}; {how}",
             CentreWarning,
         )
