@@ -134,6 +134,18 @@ def test_tiffs_with_angles(tiff: Path, reconstruct: Callable[..., Result]) -> No
     np.testing.assert_allclose(np.load("one.npy"), np.load("two.npy"), atol=1e-6)
 
 
+def test_angles_stand_for_a_theta_that_cannot_be_read(here: Path, reconstruct: Callable[..., Result]) -> None:
+    import h5py
+
+    common = ("--angles", "0,177", "--rows", 2, "--centre", 26.2)
+    reconstruct(here, *common, "--out", "one.npy")
+    with h5py.File(here, "a") as file:
+        del file["exchange/theta"]
+        file["exchange/theta"] = np.full(exchange.VIEWS + 1, np.nan)
+    reconstruct(here, *common, "--out", "two.npy")
+    np.testing.assert_array_equal(np.load("two.npy"), np.load("one.npy"))
+
+
 def test_many_turns(tiff: Path, reconstruct: Callable[..., Result]) -> None:
     """The same views, every other one six turns on: --angles are degrees, without a doubt."""
     made = exchange.counts()

@@ -268,6 +268,13 @@ def test_broken_data_exchange(tmp_path: Path, change: Callable[[Any], None], wor
         gt.read_scan(broken(tmp_path, change))
 
 
+@pytest.mark.parametrize("theta", [np.ones(4), [0, np.nan, 1], [["a"]]])
+def test_theta_is_not_read_where_angles_are_given(tmp_path: Path, theta: Any) -> None:
+    path = broken(tmp_path, swap("exchange/theta", data=theta))
+    assert gt.read_scan(path, 3).shape == (3, 2, 9)
+    assert count_views(path) == 3
+
+
 def test_damaged_files(h5: Path, tiff: Path) -> None:
     """Cut and changed anywhere: read, or refused by a typed error."""
     random = np.random.default_rng(2)

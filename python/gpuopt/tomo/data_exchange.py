@@ -44,7 +44,11 @@ class DataExchange(Source):
                     raise FormatError(
                         path, None, f"{name} is {level.shape}, beside views {self.shape[1:]}; write the file again"
                     )
-            self.angles = _angles(file, path, self.shape[0])
+
+    @property
+    def angles(self) -> Float64Array | None:
+        with _file(self.path) as file:
+            return _angles(file, self.path, self.shape[0])
 
     def counts(self, rows: slice) -> np.ndarray:
         with _file(self.path) as file:

@@ -190,11 +190,11 @@ def read_scan(
         name = "dark" if flat is None else "flat"
         raise ParameterError(f"{name}: line integrals are corrected already; leave it out, or integrals")
     source = _source(_path("path", path))
-    if angles is None and source.angles is None:
-        raise ParameterError(f"angles: {path} does not say them; give one for each view")
     if angles is None:
+        if (angles := source.angles) is None:
+            raise ParameterError(f"angles: {path} does not say them; give one for each view")
         checks.unit(units)  # of no use here, but not to be misspelt
-        angles, units = source.angles, "rad"
+        units = "rad"
     found = checks.angles("angles", angles, math.pi, units=units)
     return ScanFile(source, found, _levels(source, flat, dark), integrals)
 

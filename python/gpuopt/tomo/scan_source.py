@@ -26,8 +26,11 @@ class Source(ABC):
     shape: tuple[int, int, int]
     """(views, rows, columns)"""
     dtype: np.dtype[Any]
-    angles: Float64Array | None = None
-    """In radians; None where the file does not say."""
+
+    @property
+    def angles(self) -> Float64Array | None:
+        """In radians; None where the file does not say. Read when they are asked for."""
+        return None
 
     def settle(self) -> None:
         """From now on it is read where it lies, whatever the working folder is then."""
