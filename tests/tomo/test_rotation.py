@@ -118,6 +118,32 @@ def test_vectors_that_are_no_plain_rotation(name: str, change: Callable[[np.ndar
         filtered(vectors, BODY.project(vectors, dtype=float))
 
 
+@pytest.mark.parametrize("pixel", [1e-3, 1.0, 200.0])
+@pytest.mark.parametrize("name", ["fan", "circular", "arc", "parallel2d", "parallel3d"])
+def test_a_hundredth_of_a_pixel_is_that_of_any_pixel(name: str, pixel: float) -> None:
+    """In whatever unit lengths are given; and the row of a slice has no height."""
+    cone: Any = (VIEWS, 80 * pixel, 130 * pixel)
+    scan: gt.Geometry = {
+        "fan": gt.fan(*cone, 40, pixel),
+        "circular": gt.circular(*cone, DET, pixel),
+        "arc": gt.circular(*cone, DET, pixel, True),
+        "parallel2d": gt.parallel2d(VIEWS, 40, pixel),
+        "parallel3d": gt.parallel3d(VIEWS, DET, pixel),
+    }[name]
+    for part in (0.008, 0.014):
+        astra: Any = scan.to_astra()
+        table = astra["Vectors"] = astra["Vectors"].copy()
+        first = scan.dimensions
+        table[7, first : 2 * first] += part * table[7, 2 * first : 3 * first]
+        vectors = gt.from_astra(astra)
+        if part < 0.01:
+            found = rotation_of(vectors).scan
+            assert found.detector.u_offset == pytest.approx(0, abs=0.01 * pixel)
+        else:
+            with pytest.raises(ParameterError, match=r"vectors: view 7: .* by 0\.01\d* pixels"):
+                rotation_of(vectors)
+
+
 def test_vectors_of_a_displaced_detector_get_its_weights() -> None:
     scan = gt.circular(90, 80.0, 130.0, (2, 60), 0.5, offset=(0.0, 10.0))
     vectors = gt.from_astra(scan.to_astra())

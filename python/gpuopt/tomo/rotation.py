@@ -67,7 +67,7 @@ def _parallel(geometry: Vectors) -> Rotation:
     # What lies along the beam changes no projection.
     (across, along), (lean, height) = ((_dot(step[:, :2], e), step[:, 2]) for step in (column, row))
     detector, flips = _detector(geometry, across, height)
-    pixel = min(detector.du, detector.dv)
+    pixel = _pixel(detector, geometry.dimensions)
     half = [detector.columns / 2, detector.rows / 2]
     _agree("its rows lean", np.maximum(half[0] * np.abs(along), half[1] * np.abs(lean)) / pixel)
     _agree("the size of its pixels differs", _spread(half[0] * across, half[1] * height) / pixel)
@@ -112,7 +112,7 @@ def _about(geometry: Vectors) -> tuple[Float64Array, float, tuple[float, float]]
     """The view angles of a cone, the distance of its source from the axis, and where the axis is (x, y)."""
     source, centre, _, _ = geometry.frames
     place = source[:, :2]
-    pixel = min(geometry.detector.du, geometry.detector.dv)
+    pixel = _pixel(geometry.detector, geometry.dimensions)
     normal = geometry.frames.normals()
     normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
     if geometry.radius is None:
@@ -150,10 +150,15 @@ def _detector(geometry: Vectors, across: Float64Array, height: Float64Array) -> 
     return Detector(rows, columns, dv, du), (bool(height[0] < 0), bool(across[0] < 0))
 
 
+def _pixel(detector: Detector, dimensions: int) -> float:
+    """The shorter side of a pixel; a slice's row has none."""
+    return detector.du if dimensions == 2 else min(detector.du, detector.dv)
+
+
 def _compare(given: Frames, scan: Cone, flips: tuple[bool, bool], axis: tuple[float, float]) -> None:
     """Refuses vectors of which a source or a pixel lies elsewhere than the scan has it."""
     d, signs = scan.detector, [-1 if flip else 1 for flip in flips]
-    pixel, at = min(d.du, d.dv), np.array([*axis, 0.0])
+    pixel, at = _pixel(d, scan.dimensions), np.array([*axis, 0.0])
     for what, ours, theirs, times in (
         ("its source lies beside the circle of the others", scan.frames.source + at, given.source, 1.0),
         ("its detector lies elsewhere than the others", scan.frames.centre + at, given.centre, 1.0),
