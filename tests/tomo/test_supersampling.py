@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ SMALL: dict[str, tuple[gt.Geometry, gt.Volume]] = {
     "fan": (gt.fan(7, 60.0, 90.0, 13, 2.5, curved=True, offset=-1.0), gt.Volume((16, 15), 1.1)),
     "cone": (gt.circular(5, 60.0, 90.0, (6, 11), (3.0, 2.5), offset=(1.0, -2.0)), gt.Volume((7, 12, 11), 1.2)),
 }
+
+
+ROUND = SCANS["helical Rc=540"], gt.from_astra(SCANS["helical Rc=540"].to_astra())  # by angles, by free vectors
 
 
 @pytest.mark.parametrize("name", SCANS)
@@ -43,6 +47,14 @@ def test_a_slice_of_free_vectors_stays_in_its_plane() -> None:
         np.testing.assert_array_equal(moved, wanted)
     with pytest.raises(ParameterError, match="v"):
         scan.shifted(math.nan, 0.0)
+
+
+@pytest.mark.parametrize("scan", ROUND, ids=["angles", "vectors"])
+@pytest.mark.parametrize("half", [Fraction(1, 2), np.float32(0.5)], ids=["ratio", "NumPy"])
+def test_a_detector_is_shifted_by_any_number(scan: gt.Geometry, half: Any) -> None:
+    moved, wanted = scan.shifted(half, half).frames, scan.shifted(0.5, 0.5).frames
+    for got, expected in zip(moved, wanted, strict=True):
+        np.testing.assert_array_equal(got, expected)
 
 
 def means(fine: np.ndarray, times: int, flat: bool) -> np.ndarray:
@@ -141,5 +153,6 @@ def test_bad_input() -> None:
             gt.Supersampled(A, times)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="A: "):
         gt.Supersampled(MatrixOperator(np.ones((3, 2))), 2)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="u: "):
-        A.geometry.shifted(0.0, math.nan)
+    for scan in (A.geometry, *ROUND):
+        with pytest.raises(ParameterError, match="u: "):
+            scan.shifted(0.0, math.nan)

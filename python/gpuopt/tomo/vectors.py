@@ -115,10 +115,10 @@ class Vectors(Geometry):
 
     def shifted(self, v: float, u: float) -> Vectors:
         _, centre, column, row = self.free
-        down = checks.number("v", v, "rows")
+        down, u = checks.number("v", v, "rows"), checks.number("u", u, "columns")
         if self.dimensions == 3:  # a slice stays in its plane
             centre = centre + down * row
-        along = checks.number("u", u, "columns") * column
+        along = u * column
         if self.arc is not None:
             pitch = np.linalg.norm(column, axis=1, keepdims=True)
             inwards = self.free.normals() / np.linalg.norm(self.free.normals(), axis=1, keepdims=True)
