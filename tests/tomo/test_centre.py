@@ -100,6 +100,18 @@ def test_no_answer_lies_beyond_the_end_of_the_search() -> None:
         gt.find_centre(p, scan)
 
 
+@pytest.mark.parametrize("angles", [HALF, WHOLE], ids=["half", "whole"])
+def test_numbers_of_any_magnitude(angles: np.ndarray) -> None:
+    """A scale changes nothing, as long as no digits are lost."""
+    p = head(angles, 12.3)
+    found = gt.find_centre(p, angles)
+    for power in (-900, -300, -250, 250, 300, 900, 1016):
+        assert gt.find_centre(np.ldexp(p, power), angles) == found
+    single = p.astype(np.float32)
+    for power in (-100, 100, 120):
+        assert gt.find_centre(np.ldexp(single, power), angles) == gt.find_centre(single, angles)
+
+
 def test_bad_input() -> None:
     p = head(HALF[::2], 0.0, columns=64, field=25.0)
     for wrong, error, words in (

@@ -67,7 +67,7 @@ def find_centre(
     >>> abs(gt.find_centre(p, scan) - 1.5) < 0.1
     True
     """
-    p = _rows(projections)
+    p = _scaled(_rows(projections))
     angles = _angles(geometry, len(p), units)
     if not 0 < checks.number("limit", limit, "a part of the detector's width") < 0.5:
         raise ParameterError(f"limit: {limit} is out of range; give a part of the width, above 0 and below 0.5")
@@ -162,6 +162,11 @@ def _at(p: np.ndarray, order: np.ndarray, t: Float64Array, at: Float64Array, abo
     w = ((at - t[above - 1]) / (t[above] - t[above - 1]))[:, np.newaxis, np.newaxis]
     found: np.ndarray = (1 - w) * p[order[above - 1]] + w * p[order[above]]
     return found
+
+
+def _scaled(p: np.ndarray) -> np.ndarray:
+    """Numbers of at most 1, whose fourth powers neither overflow nor vanish. A power of 2 rounds none of them."""
+    return np.ldexp(p, -np.frexp(np.abs(p).max())[1])
 
 
 def _smooth(p: np.ndarray) -> np.ndarray:
