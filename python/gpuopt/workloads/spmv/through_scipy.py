@@ -206,7 +206,6 @@ class ThroughScipy:
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
         """Return the matrix in ``dtype``; SciPy's ``dia_array`` for another than float32 and float64. ``copy`` is
         SciPy's, and means nothing for what never changes. Raises ParameterError for a casting that is none."""
-
         if not _is_casting(casting):  # SciPy does not look at it where the dtype stays
             kind = ParameterError if isinstance(casting, str) else ParameterTypeError
             raise kind("casting: it is none of NumPy's words; give one, such as 'same_kind'")
