@@ -52,6 +52,7 @@ def test_as_a_call_and_in_a_judge(device: gpuopt.Device) -> None:
     assert lab.judge(lazy, task, device=device, level="quick", **sizes).word == "wrong"
 
 
+EACH = lab.launch(items="n", local=1)
 FILL = "kernel void fill(global float* y, int k) { y[get_global_id(0)] = k; }"
 
 
@@ -122,6 +123,39 @@ def test_flags_that_cannot_end_rounds(flag: str, swap: tuple[str, ...], said: st
         )
 
 
+COUNT = """kernel void advance(global const float* a, global float* b, global float* y, global int* more) {
+    int i = get_global_id(0);
+    b[i] = y[i] = a[i] + 1;
+    if (b[i] < 3) more[0] = 1;
+}
+kernel void taken(global const float* x, global float* a) { a[get_global_id(0)] = x[get_global_id(0)]; }
+"""
+
+
+@pytest.mark.parametrize("later", ["a y", "b y"])
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_flag_leaves_in_one_array_of_a_pair_is_taken_by_no_later_stage(
+    any_device: gpuopt.Device, later: str, again: bool
+) -> None:
+    def counted(*more: Any) -> lab.Kernel:
+        rounds = lab.repeat(lab.stage("advance", "a b y more", EACH), 9, swap=("a", "b"), until=lab.zero("more"))
+        arguments = [lab.input("x", "n"), lab.scratch("a", "n"), lab.scratch("b", "n"), lab.output("y", "n")]
+        return lab.Kernel(
+            COUNT,
+            "count",
+            arguments=[*arguments, lab.scratch("more", 1, "int32")],
+            stages=[lab.stage("taken", "x a", EACH), rounds, *more],
+            reference=lambda x: x * 0 + 3,
+        )
+
+    assert counted()(x=np.zeros(4, np.float32), device=any_device).tolist() == [3] * 4
+    after = lab.stage("taken", later, EACH)
+    with pytest.raises(ParameterError, match=rf"^swap: a later stage takes {later[0]}, and a flag ends.* stays$"):
+        counted(lab.repeat(after, 2) if again else after)
+    with pytest.raises(ParameterError, match=r"^swap: a later stage takes b, and a flag"):
+        counted(lab.repeat(lab.stage("taken", "x y", EACH), 2, swap=("b", "y")))  # y is b from the second round on
+
+
 STEP = """__kernel void step(__global float* w, __global float* o) {
     o[get_global_id(0)] = w[get_global_id(0)] + 1;
 }
@@ -135,7 +169,6 @@ def stepped(*stages: object, w: str = "input", o: str = "output") -> lab.Kernel:
     return lab.Kernel(STEP, "step", arguments=arguments, stages=stages, reference=lambda x: x)
 
 
-EACH = lab.launch(items="n", local=1)
 TURNS = lab.repeat(lab.stage("step", "w o", EACH), "rounds", swap=("w", "o"))
 
 

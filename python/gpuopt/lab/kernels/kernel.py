@@ -23,7 +23,7 @@ from gpuopt.lab.kernels.checks import Right, flat
 from gpuopt.lab.kernels.expressions import each
 from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
-from gpuopt.lab.kernels.stages import Launch, Rounds, parts_of
+from gpuopt.lab.kernels.stages import Launch, Rounds, check_rounds, parts_of
 from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, allowed
 from gpuopt.lab.timing import verification
@@ -157,31 +157,14 @@ class Kernel:
                 if one not in self.task.by_name:
                     listed = ", ".join(self.task.by_name)
                     raise ParameterError(f"stages: {stage.kernel} takes {one!r}, which is no argument; known: {listed}")
-        for part in rounds:
-            self._check_rounds(part)
+        for number, part in enumerate(self.code.stages):
+            if isinstance(part, Rounds):
+                check_rounds(part, self.code.stages[number + 1 :], self.task.by_name)
         for constraint in self.code.space.constraints:
             if unknown := sorted(constraint.names - known):
                 raise ParameterError(
                     f"constraints: {constraint.text!r} has an unknown {unknown[0]!r}; known: {', '.join(sorted(known))}"
                 )
-
-    def _check_rounds(self, rounds: Rounds) -> None:
-        for pair in rounds.swap:
-            self._check_swap(pair)
-        if rounds.until is None:
-            return
-        flag = self.task.by_name.get(rounds.until.flag)
-        if not isinstance(flag, Array) or flag.dtype.kind not in "iu" or flag.role in ("input", "constant", "image"):
-            raise ParameterError(f"until: {rounds.until.flag} is no array of whole numbers that kernels write")
-        swapped = {name for pair in rounds.swap for name in pair}
-        if strange := sorted(swapped & ({one.name for one in self.task.results} | {flag.name})):
-            raise ParameterError(f"swap: {strange[0]} must stay where it is: a flag ends the rounds after any of them")
-
-    def _check_swap(self, pair: tuple[str, str]) -> None:
-        found = [self.task.by_name.get(name) for name in pair]
-        shapes = {(tuple(map(str, one.shape)), str(one.dtype)) for one in found if isinstance(one, Array)}
-        if not all(isinstance(one, Array) for one in found) or len(shapes) != 1:
-            raise ParameterError(f"swap: {pair[0]} and {pair[1]} are no two arrays of one shape and dtype")
 
     # ------------------------------------------------------------ as a problem
 

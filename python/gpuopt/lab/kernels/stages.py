@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.lab.kernels.arguments import identifier
+from gpuopt.lab.kernels.arguments import Argument, Array, identifier
 from gpuopt.lab.kernels.expressions import LARGEST, Expression, each
 
 Sizes = int | str | Sequence[int | str]
@@ -176,8 +176,9 @@ def repeat(
     no results. A result that is older than what the last round wrote into an array that is no result is refused when
     the kernel is planned.
 
-    With ``until`` (see :func:`zero`) a flag ends the rounds, and ``times`` is the most there may be; results must not
-    be swapped then, since nobody knows how many rounds there are. Raises ParameterError for no stages and no pairs.
+    With ``until`` (see :func:`zero`) a flag ends the rounds, and ``times`` is the most there may be. Nobody knows then
+    how many there are, and in which array of a pair the last one wrote: results must not be swapped, and no later stage
+    may take what was. Raises ParameterError for no stages and no pairs.
 
     Examples
     --------
@@ -195,6 +196,32 @@ def repeat(
         if not isinstance(pair, (tuple, list)) or [isinstance(name, str) for name in pair] != [True, True]:
             raise ParameterError(f"swap: {pair!r} is no pair of names; write swap=('a', 'b')")
     return Rounds(listed, Expression(times, "times"), tuple((str(a), str(b)) for a, b in pairs), until)
+
+
+def check_rounds(rounds: Rounds, later: Sequence[Stage | Rounds], declared: Mapping[str, Argument]) -> None:
+    """Raises ParameterError for pairs that cannot be swapped, and a flag that cannot end the rounds: also where a
+    ``later`` part of the plan takes what they swap till then. Arguments are ``declared`` by name."""
+    for a, b in rounds.swap:
+        arrays = [one for one in (declared.get(a), declared.get(b)) if isinstance(one, Array)]
+        shapes = {(tuple(map(str, one.shape)), str(one.dtype)) for one in arrays}
+        if len(arrays) != 2 or len(shapes) != 1:
+            raise ParameterError(f"swap: {a} and {b} are no two arrays of one shape and dtype")
+    if rounds.until is None:
+        return
+    flag = declared.get(rounds.until.flag)
+    if not isinstance(flag, Array) or flag.dtype.kind not in "iu" or flag.role in ("input", "constant", "image"):
+        raise ParameterError(f"until: {rounds.until.flag} is no array of whole numbers that kernels write")
+    swapped = {name for pair in rounds.swap for name in pair}
+    results = {name for name, one in declared.items() if isinstance(one, Array) and one.role in _RESULTS}
+    if strange := sorted(swapped & (results | {flag.name})):
+        raise ParameterError(f"swap: {strange[0]} must stay where it is: a flag ends the rounds after any of them")
+    for part in later:
+        named = [part.arguments] if isinstance(part, Stage) else [*(one.arguments for one in part.stages), *part.swap]
+        if lost := [name for names in named for name in names if name in swapped]:
+            raise ParameterError(
+                f"swap: a later stage takes {lost[0]}, and a flag ends the rounds before it after any of them: nobody "
+                "knows which array of the pair holds what; let rounds write what it needs into an array that stays"
+            )
 
 
 def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[Step | Clear | Until]:
