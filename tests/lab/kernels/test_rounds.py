@@ -163,10 +163,10 @@ __kernel void copied(__global const float* x, __global float* to) { to[get_globa
 """
 
 
-def stepped(*stages: object, w: str = "input", o: str = "output") -> lab.Kernel:
+def stepped(*stages: object, w: str = "input", o: str = "output", text: str = STEP) -> lab.Kernel:
     role = {"input": lab.input, "scratch": lab.scratch, "output": lab.output, "inout": lab.inout}
     arguments = [role[w]("w", "n"), role[o]("o", "n"), lab.input("x", "n"), lab.value("rounds")]
-    return lab.Kernel(STEP, "step", arguments=arguments, stages=stages, reference=lambda x: x)
+    return lab.Kernel(text, "step", arguments=arguments, stages=stages, reference=lambda x: x)
 
 
 TURNS = lab.repeat(lab.stage("step", "w o", EACH), "rounds", swap=("w", "o"))
@@ -196,6 +196,25 @@ def test_an_inout_that_is_older_than_what_the_last_round_wrote(any_device: gpuop
         return
     with pytest.raises(ParameterError, match=r"^swap: the last round writes to o, which is no result.* an even one"):
         kernel(**given)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+@pytest.mark.parametrize(("w", "o"), [("output", "scratch"), ("scratch", "output")])
+def test_what_a_round_writes_is_what_is_not_const_where_both_arrays_of_a_pair_were_written_before(
+    any_device: gpuopt.Device, rounds: int, w: str, o: str
+) -> None:
+    text = STEP.replace("step(__global float* w", "step(__global const float* w")
+    both = [lab.stage("copied", "x w", EACH), lab.stage("copied", "x o", EACH)]
+    given = {"x": np.zeros(4, np.float32), "rounds": rounds, "device": any_device}
+    if (w == "output") == (rounds % 2 == 0):
+        assert (stepped(*both, TURNS, w=w, o=o, text=text)(**given) == rounds).all()
+        return
+    way = "even" if w == "output" else "odd"
+    with pytest.raises(
+        ParameterError, match=rf"^swap: the last round writes to [wo], which is no result.*an {way} one"
+    ):
+        stepped(*both, TURNS, w=w, o=o, text=text)(**given)
+    stepped(*both, TURNS, w=w, o=o)(**given)  # each may be written
 
 
 def test_results_that_may_be_swapped(any_device: gpuopt.Device) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,8 @@ def plan(
     steps: list[tuple[Any, ...]] = []
     sizes: list[int] = []  # work-items
     in_order = unrolled(code.stages, known)
-    check_results(code.stages, in_order, {one.name: one.role for one in task.arrays})
+    only_read = partial(_only_read, code, device, levels)
+    check_results(code.stages, in_order, {one.name: one.role for one in task.arrays}, only_read)
     for step in in_order:
         if not isinstance(step, Step):
             flag = held.arrays[step.flag][1]
@@ -215,13 +217,24 @@ def _check_declaration(task: Task, code: Code, device: Device, levels: Levels) -
     """Holds declared arguments against what the driver says of the kernels' own, once for each build."""
     if is_declared(task, code, device, levels):
         return
-    options = code.build_options(levels)
-    with_facts = _core.build_program(device, code.source.text, code.source.name, f"{options} -cl-kernel-arg-info")
+    with_facts = _with_facts(code, device, levels)
     for stage in code.kernels:
         facts = with_facts.arguments(stage.kernel)
         if facts is not None:
             check_arguments(stage, facts, task, alone=isinstance(code.stages[0], Stage) and len(code.stages) == 1)
     declared(task, code, device, levels)
+
+
+def _with_facts(code: Code, device: Device, levels: Levels) -> Program:
+    """The program, which tells of its kernels' arguments where the driver does."""
+    options = f"{code.build_options(levels)} -cl-kernel-arg-info"
+    return _core.build_program(device, code.source.text, code.source.name, options)
+
+
+def _only_read(code: Code, device: Device, levels: Levels, stage: Stage) -> set[str]:
+    """The names of the arguments that the kernel of a stage has as const; none where the driver does not tell."""
+    facts = _with_facts(code, device, levels).arguments(stage.kernel) or ()
+    return {name for name, fact in zip(stage.arguments, facts, strict=False) if fact["const"]}
 
 
 def check_arguments(stage: Stage, facts: Sequence[Facts], task: Task, alone: bool = True) -> None:
@@ -243,8 +256,7 @@ def check_arguments(stage: Stage, facts: Sequence[Facts], task: Task, alone: boo
 def order_hint(task: Task, code: Code, device: Device, levels: Levels) -> str:
     """What to look at where a result is wrong, and a kernel names the declared arguments in another order than the
     declaration; empty where it does not."""
-    options = f"{code.build_options(levels)} -cl-kernel-arg-info"
-    program = _core.build_program(device, code.source.text, code.source.name, options)
+    program = _with_facts(code, device, levels)
     for stage in code.kernels:
         theirs = [str(fact["name"]) for fact in program.arguments(stage.kernel) or ()]
         ours = [name for name in stage.arguments if name in theirs]

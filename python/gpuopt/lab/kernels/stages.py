@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,7 +174,8 @@ def repeat(
     array into the other. What the last round wrote then lies in the one or the other: name the result by the array
     that the *first* round writes, with an odd number of rounds, or by an inout that it reads, with an even one, or swap
     no results. A result that is older than what the last round wrote into an array that is no result is refused when
-    the kernel is planned.
+    the kernel is planned; what a round writes follows from the arrays that hold nothing before it, else from the
+    ``const`` of the kernels' arguments.
 
     With ``until`` (see :func:`zero`) a flag ends the rounds, and ``times`` is the most there may be. Nobody knows then
     how many there are, and in which array of a pair the last one wrote: results must not be swapped, and no later stage
@@ -250,10 +251,13 @@ def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[
 
 
 def check_results(
-    parts: Sequence[Stage | Rounds], steps: Sequence[Step | Clear | Until], roles: Mapping[str, str]
+    parts: Sequence[Stage | Rounds],
+    steps: Sequence[Step | Clear | Until],
+    roles: Mapping[str, str],
+    only_read: Callable[[Stage], Collection[str]],
 ) -> None:
     """Raises ParameterError where a result among arrays of these ``roles``, by name, is older than what the last round
-    wrote, and that is no result."""
+    wrote, and that is no result. ``only_read`` are the arguments that a kernel has as const."""
     launches = [step for step in steps if isinstance(step, Step)]
     for name in (name for name, role in roles.items() if role in _RESULTS):
         swapping = [part for part in parts if isinstance(part, Rounds) and any(name in pair for pair in part.swap)]
@@ -261,9 +265,11 @@ def check_results(
         partners = [one for part in swapping for pair in part.swap if name in pair for one in pair if one != name]
         # Whoever meets an array that holds nothing yet must write it; so rounds write what they have under its name.
         empty = [one for one in (name, *partners) if roles.get(one) in ("output", "scratch")]
-        latest = next((place for one in empty if (place := _written_last(launches, stages, one, name))), name)
-        if latest != name and roles[latest] not in _RESULTS:
-            way = "odd" if roles[name] == "output" else "even"
+        under = next((one for one in empty if _meet_first(launches, stages, one)), None)
+        under = under or _only_written(stages, (name, *partners), only_read)
+        latest = under and _written_last(launches, stages, under, name)
+        if latest and latest != name and roles[latest] not in _RESULTS:
+            way = "odd" if under == name else "even"
             raise ParameterError(
                 f"swap: the last round writes to {latest}, which is no result, and {name} is older; give a number of "
                 f"rounds after which {name} is the last, of a pair an {way} one, or swap no results"
@@ -273,17 +279,29 @@ def check_results(
 _RESULTS = ("output", "inout")
 
 
-def _written_last(launches: Sequence[Step], swapping: Sequence[Stage], under: str, name: str) -> str | None:
-    """The array that holds what rounds wrote last ``under`` the name of an array that is empty at first; None where
-    they do not meet it first, or a later stage takes the result ``name``."""
+def _meet_first(launches: Sequence[Step], swapping: Sequence[Stage], under: str) -> bool:
+    """Whether rounds are the first to meet an array, and under its own name."""
     first = next((step for step in launches if under in map(step.array, step.stage.arguments)), None)
-    places = [n for n, step in enumerate(launches) if step.stage in swapping and under in step.stage.arguments]
-    if first is None or not places or first.stage not in swapping or under not in first.stage.arguments:
-        return None
-    after = [step for step in launches[places[-1] + 1 :] if step.stage not in swapping]
-    if first.array(under) != under or any(name in map(step.array, step.stage.arguments) for step in after):
-        return None
-    return launches[places[-1]].array(under)
+    return (
+        first is not None and first.stage in swapping and under in first.stage.arguments and first.array(under) == under
+    )
+
+
+def _only_written(
+    swapping: Sequence[Stage], names: Sequence[str], only_read: Callable[[Stage], Collection[str]]
+) -> str | None:
+    """The one of these names that rounds may write; None where there is none, or several."""
+    written = {name for stage in swapping for name in {*stage.arguments} & {*names} if name not in only_read(stage)}
+    return written.pop() if len(written) == 1 else None
+
+
+def _written_last(launches: Sequence[Step], swapping: Sequence[Stage], under: str, name: str) -> str | None:
+    """The array that holds what rounds wrote last ``under`` a name; None where a later stage takes the result
+    ``name``."""
+    last = max(n for n, step in enumerate(launches) if step.stage in swapping and under in step.stage.arguments)
+    after = [step for step in launches[last + 1 :] if step.stage not in swapping]
+    taken = any(name in map(step.array, step.stage.arguments) for step in after)
+    return None if taken else launches[last].array(under)
 
 
 def parts_of(
