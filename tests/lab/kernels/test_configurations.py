@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from gpuopt.lab.kernels.published import Result, Results
 from gpuopt.lab.kernels.search import Found
 from gpuopt.lab.report import Study
 from gpuopt.lab.run.wanted import what_to_measure
+from gpuopt.lab.timing.protocol import PROTOCOLS
 
 
 def test_all_configurations_and_those_of_some_levels() -> None:
@@ -84,6 +87,36 @@ def test_the_row_of_a_call_lasts_as_long_as_what_it_takes(
     matched |= {"kernel": other.digest, "dtype": "float32"}
     records.store_records("scaled", [{"match": matched, "variant": "scaled", "parameters": {"X": 1}}])
     assert [fresh(other), fresh(other)] == [True, False]
+
+
+def copied(name: str, *levels: int) -> lab.Kernel:
+    """y = x."""
+    return lab.Kernel(
+        f"kernel void {name}(global const float* x, global float* y) {{ y[get_global_id(0)] = x[get_global_id(0)]; }}",
+        name,
+        parameters={"P": levels},
+        arguments=[lab.input("x", "n"), lab.output("y", "n")],
+        launch=lab.launch(items="n", local=1),
+        reference=lambda x: x,
+    )
+
+
+@pytest.mark.parametrize("protocol", ["quick", "full"])
+def test_a_faster_version_is_told_and_is_nothing_that_calls_run(
+    any_device: gpuopt.Device, brief: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
+    named = dataclasses.replace(PROTOCOLS[brief], name=protocol, all_levels=protocol == "full")
+    monkeypatch.setitem(PROTOCOLS, protocol, named)
+    # Whatever there is besides is faster.
+    monkeypatch.setitem(inspect.unwrap(lab.tune).__globals__, "_faster", lambda group, others, before: set(others))
+    base, other = copied("base", 1, 2), copied("other", 2)
+    tuned = lab.tune(base.problem(n=4000, versions=[other]), protocol=protocol, device=any_device)
+    assert [record["variant"] for record in tuned.records] == ["base"]
+    assert any(re.match(r"other\(P=2\), .* is faster than base.*: call other$", note) for note in tuned.notes)
+    matched = tuned.records[0]["match"]
+    records.store_records("base", [{"match": matched, "variant": "other", "parameters": {"P": 2}}])
+    assert base._chosen(any_device, {"n": 4000}, None) == {"P": 1}
 
 
 def test_texts_of_configurations_are_names_of_variants(any_device: gpuopt.Device, brief_quick: None) -> None:

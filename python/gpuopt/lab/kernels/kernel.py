@@ -184,7 +184,8 @@ class Kernel:
 
         ``sizes`` are sizes and values by name; ``data`` arrays by name in place of drawn ones, whose shapes give sizes
         too; ``versions`` other kernels for the same task, which are compared with this one: of them all but text,
-        parameters, launch and stages is ignored. Kernels run in a process of their own, where a crash or a hang costs
+        parameters, launch and stages is ignored. :func:`lab.tune` says where a version is faster; calls of this kernel
+        never run it. Kernels run in a process of their own, where a crash or a hang costs
         one row; with ``isolated=False`` in this one. The whole call runs in this one, after its kernel ran in the
         other. ``limit_s`` is what the first run of a configuration may take, in seconds. Raises ParameterError.
         """
@@ -217,6 +218,7 @@ class Kernel:
             flops=flops,
             calls={f"{self.name}(...)": partial(self._whole_call, prepare if isolated else None, numbers, arrays)},
             input_properties={"kernel": self.digest},
+            tunable=lambda configuration: configuration.variant == self.name,
             notes=[note for kernel in table.values() for note in kernel.code.unused()],
             data=identity.of_data(self.task, numbers, arrays),
         )
@@ -355,7 +357,8 @@ class Kernel:
         wanted = {"kernel": self.digest, "name": device.name, "platform": device.platform, "type": device.type}
         for record in user_records(self.name):
             match, tuned = record["match"], record.get("parameters", {})
-            fits = all(match.get(key) == value for key, value in wanted.items())
+            own = record["variant"] == self.name  # and no version's, which calls do not run
+            fits = own and all(match.get(key) == value for key, value in wanted.items())
             known = all(name in space.levels and level in space.levels[name] for name, level in tuned.items())
             if fits and known and space.broken({**numbers, **space.first(), **tuned}) is None:
                 return {**space.first(), **tuned}

@@ -92,7 +92,8 @@ def sweep(  # long: half of it is its arguments and what users read of them
         problem and environment are the same: an interrupted sweep goes on. And whether to say how far it is; None: in
         notebooks.
     tunable_only
-        Whether the search skips configurations that the problem excludes from plain calls.
+        Whether the search skips configurations that the problem excludes from plain calls, but for ``versions`` of a
+        kernel: these are compared.
     energy, objective
         ``energy`` also measures the net joules of a run of each variant (`docs/energy.md`), about 15 s each; the
         objective ``"energy"`` searches for the least. Without a meter a note says why; the objective raises.
@@ -108,7 +109,8 @@ def sweep(  # long: half of it is its arguments and what users read of them
     check_names(peers or ())
     chosen = select(device)
     wanted = what_to_measure(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
-    run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), problem.tunable if tunable_only else _any)
+    limited = tunable_only and problem.workload in tables.built_in()
+    run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), problem.tunable if limited else _any)
     if energy or objective == "energy":
         run.energy = asked_for(chosen, run.recorder, decides=objective == "energy")
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)

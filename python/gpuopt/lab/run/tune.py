@@ -141,6 +141,8 @@ def tune(  # long: half of it is its arguments and what users read of them
     together. Rows go to ``store``, by default a file beside the records, and the same call goes on where an interrupted
     one stopped. By the ``objective`` "energy" (`docs/energy.md`), what takes the least net joules a run is stored, and
     what was used stays unless another takes 5 % less; ParameterError says at once where no energy can be measured.
+    Of a :class:`lab.Kernel` with ``versions``, its own configurations alone can be stored: notes say which version is
+    FAST against the choice, by the objective time.
     After an interrupt, or where nothing ran, nothing is stored. The other parameters, and what is raised, are those of
     :func:`sweep`.
 
@@ -182,6 +184,7 @@ def tune(  # long: half of it is its arguments and what users read of them
         measured = "ran" if objective == "time" else "has an energy"
         return Tuned(study, [], f"nothing {measured} that leaves the accuracy alone")
     tuned = Tuned(study, choices)
+    tuned.notes += _faster_versions(problem, study, choices[0])
     record = functools.partial(_record, problem, chosen, rows_file)
     try:
         tuned.store(workload, [record(choice, choice.input_properties) for choice in choices])
@@ -325,6 +328,24 @@ def _faster(group: Group, others: Mapping[Configuration, Row], before: Row) -> s
             ratios[str(configuration)] = common
     words = statistics.verdicts(ratios, group.band)
     return {configuration for configuration in others if words.get(str(configuration)) == "FAST"}
+
+
+def _faster_versions(problem: Problem, study: Study, choice: Choice) -> list[str]:
+    """Notes of the versions of a kernel that are FAST against the choice: calls of the kernel do not run them."""
+    if choice.objective != "time" or not tables.own(problem.workload):
+        return []
+    group = study.groups()[0]
+    versions = {
+        Configuration(str(row["variant"]), **levels(row)): row
+        for row in group.rows
+        if (row["kind"], row["role"], row["status"]) == ("summary", "variant", "ok")
+        and row["variant"] != choice.row["variant"]
+    }
+    return [
+        f"{version}, {_told(versions[version])}, is faster than {choice.configuration}; calls of {problem.workload} do "
+        f"not run it: call {version.variant}"
+        for version in sorted(_faster(group, versions, choice.row), key=lambda version: time_ms(versions[version]))
+    ]
 
 
 def _told(row: Row, objective: Objective = "time") -> str:
