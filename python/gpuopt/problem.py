@@ -253,6 +253,9 @@ class Problem:
     plain
         ``plain(device)`` is what a plain call takes, where the data or their sizes decide that beside records; None
         where they do not.
+    standard
+        ``standard(variant)`` is the standard configuration of a variant, where sizes decide that; None where they do
+        not, and the table of variants says it.
     family
         The family of variants that answers it, for a workload of several questions.
     peers
@@ -301,6 +304,7 @@ class Problem:
     tunable: Callable[[Configuration], bool] = lambda configuration: True
     default_configuration: Configuration | None = None
     plain: Callable[[Device], Configuration] | None = None
+    standard: Callable[[str], Configuration] | None = None
     family: str = ""
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
     build_ahead: Callable[..., None] = nothing_ahead

@@ -16,7 +16,7 @@ from gpuopt import Configuration, ParameterError, lab, records
 from gpuopt.lab.kernels.published import Result, Results
 from gpuopt.lab.kernels.search import Found
 from gpuopt.lab.report import Study
-from gpuopt.lab.run.wanted import what_to_measure
+from gpuopt.lab.run.wanted import plain_configuration, what_to_measure
 from gpuopt.lab.timing.protocol import PROTOCOLS
 
 
@@ -87,6 +87,26 @@ def test_the_row_of_a_call_lasts_as_long_as_what_it_takes(
     matched |= {"kernel": other.digest, "dtype": "float32"}
     records.store_records("scaled", [{"match": matched, "variant": "scaled", "parameters": {"X": 1}}])
     assert [fresh(other), fresh(other)] == [True, False]
+
+
+def test_the_standard_levels_are_the_first_that_the_sizes_admit(
+    any_device: gpuopt.Device, brief_quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of calls, checks, judges, sweeps and tunings alike."""
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
+    kernel, first = own_kernels.saxpy(constraints="n % WIDTH == 1"), Configuration("saxpy", WIDTH=2, WG=64)
+    problem, given = kernel.problem(n=1001), {"device": any_device, "protocol": "quick"}
+    assert plain_configuration(problem, any_device) == first
+    for names in ("plain", "all", "saxpy"):
+        assert what_to_measure(problem, any_device, names, False).items == [first]
+    assert kernel.check(n=1001, device=any_device)["max_of_tol"] <= 1
+    judged = lab.judge(own_kernels.SAXPY, kernel, level="quick", n=1001, device=any_device)
+    assert (judged.word, judged.configuration) == ("ok", first)
+    (choice,) = lab.tune(problem, variants=["saxpy(WIDTH=4)"], **given).choices
+    assert choice.previous == first
+    with pytest.raises(gpuopt.UnsupportedError):
+        kernel.check(n=1001, configuration={}, device=any_device)
+    assert kernel.levels() == {"WIDTH": 1, "WG": 64}
 
 
 def copied(name: str, *levels: int) -> lab.Kernel:

@@ -92,7 +92,9 @@ def judge(  # long: half of it is its arguments and what users read of them
     )
     if isinstance(configuration, Configuration) and configuration.variant == own.label:  # as the task is called
         configuration = configuration.parameters
-    levels = theirs.levels(configuration)
+    space = theirs.code.space
+    known = {} if configuration is not None else task.task.numbers(sizes, {}, [*space.levels])
+    levels = theirs.levels(configuration) if configuration is not None else space.standard(known)
     for left in (2, 1, 0):
         first_seed = secrets.randbelow(2**31) if seed is None else seed
         trial = Trial(task.task, theirs.code, chosen, levels, dict(sizes), first_seed, level, repeatable)

@@ -50,8 +50,8 @@ class Kernel:
     name
         The kernel function. With ``stages``, a word that tables call the whole by; without it the file's name.
     parameters
-        Levels by name: ``{"WIDTH": [1, 2, 4]}``; each configuration is built with ``-DWIDTH=...``. The first level that
-        the constraints admit is the standard one.
+        Levels by name: ``{"WIDTH": [1, 2, 4]}``; each configuration is built with ``-DWIDTH=...``. The first ones that
+        the constraints admit are the standard ones: for the sizes, where these are known.
     arguments
         ``lab.value``, ``lab.input``, ``lab.output``, ``lab.inout``, ``lab.scratch``, ``lab.constant``, ``lab.image``,
         ``lab.local``: of one kernel, in its order.
@@ -219,6 +219,8 @@ class Kernel:
             calls={f"{self.name}(...)": partial(self._whole_call, prepare if isolated else None, numbers, arrays)},
             input_properties={"kernel": self.digest},
             tunable=lambda configuration: configuration.variant == self.name,
+            plain=lambda device: Configuration(self.name, **self._chosen(device, numbers, None)),  # type: ignore[arg-type]
+            standard=partial(plans.standard, table, numbers),
             notes=[note for kernel in table.values() for note in kernel.code.unused()],
             data=identity.of_data(self.task, numbers, arrays),
         )
@@ -238,8 +240,9 @@ class Kernel:
 
     @checked
     def levels(self, configuration: Chosen = None) -> Levels:
-        """The levels of a configuration, the standard ones where it names none. Raises ParameterError for one of
-        another kernel, for what is no configuration, and for a parameter or a level that was not declared."""
+        """The levels of a configuration, those that are standard whatever the sizes where it names none. Raises
+        ParameterError for one of another kernel, for what is no configuration, and for a parameter or a level that was
+        not declared."""
         if isinstance(configuration, Configuration) and configuration.variant != self.name:
             raise ParameterError(f"configuration: {configuration} is none of {self.name}; give its own, or its levels")
         given = configuration.parameters if isinstance(configuration, Configuration) else dict(configuration or {})
@@ -305,11 +308,13 @@ class Kernel:
         UnsupportedError for levels that a constraint forbids, and what building and launching raise.
         """
         problem = self.problem(data=data, seed=seed, **sizes)
-        chosen = Configuration(self.name, **self.levels(configuration))  # type: ignore[arg-type]
+        named = configuration is not None
+        levels = self.levels(configuration) if named else self.code.space.standard(problem.inputs)
+        chosen = Configuration(self.name, **levels)  # type: ignore[arg-type]
         try:
             found = verification.verify(problem.prepare(chosen, select(device)), problem, chosen)
         except MismatchError as error:
-            if hint := binding.order_hint(self.task, self.code, select(device), self.levels(chosen)):
+            if hint := binding.order_hint(self.task, self.code, select(device), levels):
                 error.args = (f"{error}; {hint}",)
             raise
         return cast("VerifiedErrors", {"max_of_tol": found["max_of_tol"], **found})
@@ -362,7 +367,7 @@ class Kernel:
             known = all(name in space.levels and level in space.levels[name] for name, level in tuned.items())
             if fits and known and space.broken({**numbers, **space.first(), **tuned}) is None:
                 return {**space.first(), **tuned}
-        return next(space.admitted(numbers), space.first())
+        return space.standard(numbers)
 
     def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Chosen) -> Arrays:
         levels = self._chosen(device, numbers, configuration)

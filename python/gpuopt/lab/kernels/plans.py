@@ -69,6 +69,11 @@ def _output(memory: Memory | RemoteMemory, task: Task, right: Right) -> ManyOutp
     return ManyOutputs((size,), dtype, lambda: flat(memory.taken(), memory.results))
 
 
+def standard(kernels: Mapping[str, Declared], numbers: Numbers, name: str) -> Configuration:
+    """The standard configuration of a kernel at these sizes."""
+    return Configuration(name, **kernels[name].code.space.standard(numbers))  # type: ignore[arg-type]
+
+
 def built_ahead(
     kernels: Mapping[str, Declared],
     numbers: Numbers,

@@ -156,8 +156,12 @@ class Space:
         return {**self.first(), **found}
 
     def first(self) -> Levels:
-        """The first combination, the standard one."""
+        """The first combination, the standard one where sizes are not known."""
         return next(iter(self))
+
+    def standard(self, known: Mapping[str, Any]) -> Levels:
+        """The first combination that all constraints admit for these sizes and values, else the first of all."""
+        return next(self.admitted(known), None) or self.first()
 
     def broken(self, known: Mapping[str, Any]) -> Expression | None:
         """The first constraint that does not hold for these levels and sizes; None where all hold."""

@@ -129,8 +129,7 @@ class Version:
         """What a sweep runs at these sizes: of a kernel's levels the first that its constraints admit there."""
         if isinstance(self.of, Configuration):
             return self.of
-        space = self.of.code.space
-        return Configuration(self.of.name, **next(space.admitted(sizes), space.first()))  # type: ignore[arg-type]
+        return Configuration(self.of.name, **self.of.code.space.standard(sizes))  # type: ignore[arg-type]
 
     def text(self, workload: str) -> str:
         """Its own file for a reader: without what that includes, and without the comment at the top."""
