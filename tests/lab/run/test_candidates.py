@@ -19,12 +19,12 @@ from gpuopt.lab.rows.schema import comparison_key, resume_key
 from gpuopt.lab.run import cuda, wanted
 from gpuopt.lab.run.candidates import (
     call_candidate,
-    kernel_fields,
     overhead_candidate,
     peer_candidate,
     problem_fields,
     variant_candidate,
 )
+from gpuopt.lab.run.plan_fields import kernel_fields
 from gpuopt.lab.timing import samplers
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer
 from gpuopt.problem import Problem
@@ -338,4 +338,19 @@ def test_launches_of_two_queues_need_not_follow_one_another() -> None:
     # A copy is no kernel; a kernel without work-items is left out.
     steps = [step(0), step(0), step(0, None), step(1), step(0), step(0, size=0)]
     fields = kernel_fields(SimpleNamespace(kernels=steps, main_step=0))  # type: ignore[arg-type]
-    assert (fields["launches"], fields["in_turn"]) == (5, 3)
+    assert (fields["launches"], fields["in_turn"]) == (4, 3)
+
+
+def test_of_rounds_that_a_flag_ends_one_is_sure_to_run(any_device: gpuopt.Device) -> None:
+    def launches(rounds: int, *more: Any, isolated: bool = True) -> tuple[int | None, int | None]:
+        text = "kernel void go(global int* y, global int* more) { y[get_global_id(0)] = more[0]; }"
+        one = lab.stage("go", "y more", lab.launch(items="n"))
+        stages = [one, lab.repeat([one, one], rounds, until=lab.zero("more")), *([one] if more else [])]
+        arguments = [lab.output("y", "n", "int32"), lab.scratch("more", 1, "int32")]
+        kernel = lab.Kernel(text, "go", arguments=arguments, stages=stages, reference=lambda n: np.zeros(n))
+        problem = kernel.problem(n=64, isolated=isolated)
+        fields = kernel_fields(problem.prepare(Configuration("go"), any_device).prepared)
+        return fields["launches"], fields["in_turn"]
+
+    assert [launches(rounds) for rounds in (1, 2, 100)] == [(3, 3)] * 3
+    assert launches(5, "one behind") == launches(1, "one behind", isolated=False) == (4, 4)

@@ -160,8 +160,9 @@ class Correctness(TypedDict, total=False):
 
 
 class Code(TypedDict, total=False):
-    """The number of launches a run, those of kernels that follow one another (of two queues, in the fuller one), and
-    what the main kernel takes and was compiled to.
+    """The number of kernels that a run launches, those of them that follow one another (of two queues, in the fuller
+    one), and what the main kernel takes and was compiled to. Of rounds that a flag ends one counts, which is sure to
+    run.
 
     ``occupancy`` are the wavefronts that a unit can hold, ``occupancy_by`` what limits them. ``instructions`` are
     counts of the compiled kernel by kind, such as ``{"alu": 40, "fetch": 2, "loop_alu": 9}``; ``instructions_by`` are

@@ -22,7 +22,8 @@ from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.row_fields import Role
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.run.blocks import Comparison
-from gpuopt.lab.run.candidates import Candidate, kernel_fields
+from gpuopt.lab.run.candidates import Candidate
+from gpuopt.lab.run.plan_fields import kernel_fields
 from gpuopt.lab.timing import samplers, statistics
 from gpuopt.lab.timing.fields import Clock
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer

@@ -28,10 +28,11 @@ from gpuopt.lab.device.bandwidth import BandwidthTest, clock_step_ns
 from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.facts import Environment
 from gpuopt.lab.rows.row_fields import CacheState, Role, Status
-from gpuopt.lab.rows.schema import Row, sha256
+from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.run import clocks, peer_code, peer_inputs, wanted
 from gpuopt.lab.run.clocks import ByClock
 from gpuopt.lab.run.peer_inputs import PeerInputs
+from gpuopt.lab.run.plan_fields import kernel_fields
 from gpuopt.lab.timing import samplers, verification
 from gpuopt.lab.timing.fields import Clock, Errors
 from gpuopt.lab.timing.protocol import PhaseTimer
@@ -140,36 +141,6 @@ def problem_fields(
         "env_hash": environment_hash,
         "commit": source.commit(),
     }
-
-
-def kernel_fields(prepared: Prepared) -> Row:
-    """What is known of a plan's main kernel; the number of its launches and the build time of all its kernels.
-
-    The hash of a plan of several kernels is of all their sources and options.
-    """
-    kernels = prepared.kernels
-    main = kernels[prepared.main_step]
-    sources = [[kernel["source_sha256"], kernel["options"]] for kernel in kernels]
-    return {
-        "global_size": main["global_size"],
-        "local_size": main["local_size"],
-        "options": main["options"],
-        "source_sha256": main["source_sha256"] if len(kernels) == 1 else sha256(sources),
-        "binary_sha256": main["binary_sha256"],
-        "registers": main["registers"],
-        "spill_bytes": main["spill_bytes"],
-        "local_bytes": main["local_bytes"],
-        "private_bytes": main["private_bytes"],
-        "build_ms": sum(kernel["build_ms"] for kernel in kernels),
-        "launches": sum(all(kernel["global_size"]) for kernel in kernels),
-        "in_turn": _in_turn(kernels),
-    }
-
-
-def _in_turn(steps: Sequence[Mapping[str, Any]]) -> int:
-    """The launches of kernels, without copies, in the queue that has most of them."""
-    queues = [step["queue"] for step in steps if step["source_sha256"] is not None and all(step["global_size"])]
-    return max(map(queues.count, queues), default=0)
 
 
 def variant_candidate(

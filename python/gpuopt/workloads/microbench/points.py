@@ -14,7 +14,8 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.bandwidth import clock_step_ns
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.run.candidates import Candidate, kernel_fields, problem_fields, variant_candidate
+from gpuopt.lab.run.candidates import Candidate, problem_fields, variant_candidate
+from gpuopt.lab.run.plan_fields import kernel_fields
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
 from gpuopt.problem import work_of
