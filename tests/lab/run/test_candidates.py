@@ -327,6 +327,10 @@ def test_a_plan_is_known_by_all_its_kernels() -> None:
         known(kernel("a"), kernel("b", "-DY")),
     }
     assert len(hashes) == 3
+    rounds: Any = SimpleNamespace(
+        kernels=[*(kernel("a") for _ in range(9)), kernel("a", "-DY"), kernel("b")], main_step=0
+    )
+    assert kernel_fields(rounds)["build_ms"] == 3.0  # a program once, however often it is launched
 
 
 def test_launches_of_two_queues_need_not_follow_one_another() -> None:

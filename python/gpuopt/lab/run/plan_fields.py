@@ -10,12 +10,13 @@ from gpuopt.lab.rows.schema import Row, sha256
 
 
 def kernel_fields(prepared: Prepared) -> Row:
-    """What is known of a plan's main kernel; the number of its launches and the build time of all its kernels.
+    """What is known of a plan's main kernel; the number of its launches and the build time of all its programs.
 
     The hash of a plan of several kernels is of all their sources and options.
     """
     kernels = prepared.kernels
     main = kernels[prepared.main_step]
+    built = {(kernel["source_sha256"], kernel["options"]): kernel["build_ms"] for kernel in kernels}
     sources = [[kernel["source_sha256"], kernel["options"]] for kernel in kernels]
     return {
         "global_size": main["global_size"],
@@ -27,7 +28,7 @@ def kernel_fields(prepared: Prepared) -> Row:
         "spill_bytes": main["spill_bytes"],
         "local_bytes": main["local_bytes"],
         "private_bytes": main["private_bytes"],
-        "build_ms": sum(kernel["build_ms"] for kernel in kernels),
+        "build_ms": sum(built.values()),
         "launches": len(queues := _launched_in(kernels)),
         "in_turn": max(map(queues.count, queues), default=0),
     }
