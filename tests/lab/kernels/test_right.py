@@ -105,6 +105,19 @@ def copied(reference: Any, magnitude: Any) -> lab.Kernel:
     )
 
 
+def test_of_several_results_each_number_is_the_largest() -> None:
+    """Of a the error and the tolerance are larger, of b the relative error and its part of the tolerance."""
+    exact = {"a": np.full(50, 1000.0), "b": np.full(50, 1.0), "c": np.zeros(0)}
+    taken = {"a": (exact["a"] + 0.01).astype(np.float32), "b": exact["b"] + 1e-4, "c": exact["c"]}
+    allowed = {"a": np.full(50, 1.0), "b": np.full(50, 2e-4), "c": exact["c"]}
+    alone = {name: checks.judged({name: taken[name]}, {name: exact[name]}, allowed) for name in exact}
+    found = checks.judged(taken, exact, allowed)
+    assert found == {field: max(alone["a"][field], alone["b"][field]) for field in found}
+    assert [found[field] for field in ("max_abs", "tol", "max_of_tol", "l2_rel")] == pytest.approx(
+        [0.01, 1.0, 0.5, 1e-4], rel=0.02
+    )
+
+
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 def test_a_magnitude_is_finite_where_the_reference_is(bad: float) -> None:
     one = copied(lambda x: 3 * x, lambda x: np.where(np.arange(len(x)) == 2, bad, np.abs(x)))

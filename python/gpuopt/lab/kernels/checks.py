@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -203,11 +203,13 @@ class OwnChecks:
 def judged(
     taken: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray], allowed: Mapping[str, np.ndarray]
 ) -> Errors:
-    """The errors of the results, of several those of the worst. Raises WrongResultError: nan, where a reference is
-    finite and its result is not; wrong, where errors are far from what rounding makes, or infinite; else inexact. Whole
-    numbers are compared as such."""
-    found = [_judged(name, taken[name], exact[name], allowed[name]) for name in exact]
-    return max(found, key=lambda errors: errors["max_of_tol"])
+    """The errors of the results; of several, each number is the largest.
+
+    Raises WrongResultError: nan, where a reference is finite and its result is not; wrong, where errors are far from
+    what rounding makes, or infinite; else inexact. Whole numbers are compared as such.
+    """
+    found = [dict[str, Any](_judged(name, taken[name], exact[name], allowed[name])) for name in exact]
+    return cast("Errors", {name: max(errors[name] for errors in found) for name in Errors.__annotations__})
 
 
 def _judged(name: str, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> Errors:
