@@ -120,6 +120,17 @@ def test_versions_are_compared(any_device: gpuopt.Device, brief_quick: None) -> 
     assert {"scaled", "four"} <= ok
 
 
+def test_constraints_and_options_of_a_version_are_its_own(any_device: gpuopt.Device) -> None:
+    arguments = own_kernels.scaled().task.arguments
+    text, launch = own_kernels.SCALE.replace("scaled", "four"), lab.launch(items="n")
+    given = {"constraints": "n > 100", "options": "-cl-mad-enable"}
+    version = lab.Kernel(text, "four", arguments=arguments, launch=launch, **given)
+    prepare = {n: own_kernels.scaled().problem(n=n, versions=[version], isolated=False).prepare for n in (100, 101)}
+    with pytest.raises(UnsupportedError, match="'n > 100' does not hold"):
+        prepare[100](Configuration("four"), any_device)
+    assert prepare[101](Configuration("four"), any_device).prepared.kernels[0]["options"] == "-cl-mad-enable"
+
+
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [

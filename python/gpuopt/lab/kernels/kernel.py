@@ -183,11 +183,12 @@ class Kernel:
         """The kernel on data, for :func:`lab.sweep` and :func:`lab.tune`.
 
         ``sizes`` are sizes and values by name; ``data`` arrays by name in place of drawn ones, whose shapes give sizes
-        too; ``versions`` other kernels for the same task, which are compared with this one: of them all but text,
-        parameters, launch and stages is ignored. :func:`lab.tune` says where a version is faster; calls of this kernel
-        never run it. Kernels run in a process of their own, where a crash or a hang costs
-        one row; with ``isolated=False`` in this one. The whole call runs in this one, after its kernel ran in the
-        other. ``limit_s`` is what the first run of a configuration may take, in seconds. Raises ParameterError.
+        too; ``versions`` other kernels for the same task, which are compared with this one: text, parameters,
+        constraints, launch, stages and options are their own, and what else they declare is ignored. :func:`lab.tune`
+        says where a version is faster; calls of this kernel never run it. Kernels run in a process of their own, where
+        a crash or a hang costs one row; with ``isolated=False`` in this one. The whole call runs in this one, after its
+        kernel ran in the other. ``limit_s`` is what the first run of a configuration may take, in seconds. Raises
+        ParameterError.
         """
         table = {self.name: self} | self._versions(versions)
         if not 0 < limit_s < float("inf"):
