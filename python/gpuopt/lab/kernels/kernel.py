@@ -220,7 +220,7 @@ class Kernel:
             calls={f"{self.name}(...)": partial(self._whole_call, prepare if isolated else None, numbers, arrays)},
             input_properties={"kernel": self.digest},
             tunable=lambda configuration: configuration.variant == self.name,
-            plain=lambda device: Configuration(self.name, **self._chosen(device, numbers, None)),  # type: ignore[arg-type]
+            plain=partial(self._plain, numbers),
             standard=partial(plans.standard, table, numbers),
             notes=[note for kernel in table.values() for note in kernel.code.unused()],
             data=identity.of_data(self.task, numbers, arrays),
@@ -349,12 +349,15 @@ class Kernel:
         """The call, which runs in this process, of a configuration that first ran in its own where ``prepare`` is
         given: raises what ended it there."""
         if prepare is not None and not is_recording():
-            levels = self._chosen(device, numbers, None)
-            prepare(Configuration(self.name, **levels), device).prepared.run()  # type: ignore[arg-type]
+            prepare(self._plain(numbers, device), device).prepared.run()
         return partial(self._flat_call, device, numbers, arrays)
 
     def _flat_call(self, device: Device, numbers: Numbers, arrays: Arrays) -> np.ndarray:
         return flat(self._run(device, numbers, arrays, None), [one.name for one in self.task.results])
+
+    def _plain(self, numbers: Numbers, device: Device) -> Configuration:
+        """What a call takes that names nothing."""
+        return Configuration(self.name, **self._chosen(device, numbers, None))  # type: ignore[arg-type]
 
     def _chosen(self, device: Device, numbers: Numbers, configuration: Chosen) -> Levels:
         """The levels of a call: those that are named, or tuned, or the first that the sizes admit."""
