@@ -186,6 +186,18 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
     assert low < high < np.load("cut.npy").max()
 
 
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_scan_of_a_few_columns_has_a_picture(reconstruct: Callable[..., Result], columns: int) -> None:
+    """All of whose pixels lie at the rim."""
+    scan = gt.parallel3d(12, (2, columns))
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("few.h5", "w") as file:
+        file["exchange/data"], file["exchange/theta"] = gt.sphere(0.6).project(scan, 2), np.degrees(scan.angles)
+    reconstruct("few.h5", "--integrals", "--centre", (columns - 1) / 2, "--out", "few.npy")
+    with Image.open("few.png") as picture:
+        assert picture.size == (columns, columns)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -185,9 +185,10 @@ def tiff(images: np.ndarray) -> bytes:
 
 def grey_range(image: np.ndarray) -> tuple[float, float]:
     """The values of black and white: the percentiles 0.5 and 99.5 within 0.9 of the inscribed circle (y, x). Further
-    out, truncated projections leave a rim many times as bright as the object."""
+    out, truncated projections leave a rim many times as bright as the object. Of all pixels, where none is within."""
     y, x = (np.linspace(-1, 1, n) for n in image.shape)
-    low, high = np.percentile(image[np.hypot(y[:, np.newaxis], x) <= _WITHIN], [0.5, 99.5])
+    inner = np.hypot(y[:, np.newaxis], x) <= _WITHIN
+    low, high = np.percentile(image[inner] if inner.any() else image, [0.5, 99.5])
     return float(low), float(high)
 
 
