@@ -28,6 +28,23 @@ def test_golden_table() -> None:
     assert gt.sart(A, B, 1, order="sequential").image.tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("algorithm", [gt.os_sart, gt.os_em])
+def test_subsets_of_any_whole_numbers(algorithm: Any) -> None:
+    A = MatrixOperator(TABLE)
+    for subsets, same in (
+        (np.array(2), 2),
+        ([np.array(2), 0, 1], [[2], [0], [1]]),
+        ([np.uint64(0), 1, 2], [[0], [1], [2]]),
+        ([np.array([0, 1], np.uint64), [2]], [[0, 1], [2]]),
+        ([np.array([0, 1], ">u2"), np.array([2], np.int8)], [[0, 1], [2]]),
+    ):
+        one, other = (algorithm(A, B, 2, subsets=given).image for given in (subsets, same))
+        np.testing.assert_array_equal(one, other)
+    for wrong in (np.array(2.0), np.array(True), [np.array(2.0), 0, 1], [np.array([0, 2**64 - 1], np.uint64), [2]]):
+        with pytest.raises(ParameterError, match=r"^subsets: "):
+            algorithm(A, B, subsets=wrong)
+
+
 @pytest.mark.parametrize("views", range(1, 4))
 def test_golden_table_by_row(views: int) -> None:
     """SART's image after each row, by the zero update of rows that are met already."""

@@ -21,13 +21,16 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 def blocks_of(views: int, subsets: Any) -> list[np.ndarray]:
     """The views of each block: of ``subsets`` interleaved blocks, or as ``subsets`` lists them, with every view once.
     Raises ParameterError."""
+    if isinstance(subsets, np.ndarray) and subsets.ndim == 0:
+        subsets = subsets[()]
     if not isinstance(subsets, (list, tuple, np.ndarray)):
         many = checks.count("subsets", subsets)
         if many > views:
             raise ParameterError(f"subsets: {many} are more than the {views} views; give at most {views}")
         return [np.arange(first, views, many) for first in range(many)]
     for blocks_or_views in (subsets, *subsets[: views + 1]):  # first: there may be more than memory holds
-        if hasattr(blocks_or_views, "__len__") and len(blocks_or_views) > views:
+        has_many = hasattr(blocks_or_views, "__len__") and getattr(blocks_or_views, "shape", None) != ()
+        if has_many and len(blocks_or_views) > views:
             raise ParameterError(f"subsets: they name more than the {views} views; give each view once")
     try:
         blocks = [np.atleast_1d(np.asarray(block)) for block in subsets]
@@ -38,7 +41,7 @@ def blocks_of(views: int, subsets: Any) -> list[np.ndarray]:
             raise ParameterError("subsets: each block is a list of at least one view number; or give how many blocks")
     if not blocks or not np.array_equal(np.sort(np.concatenate(blocks)), np.arange(views)):
         raise ParameterError(f"subsets: the blocks do not hold each of the views 0 to {views - 1} exactly once")
-    return blocks
+    return [block.astype(np.intp) for block in blocks]
 
 
 def visits(order: str, places: Float64Array, seed: int) -> Callable[[], np.ndarray]:
