@@ -73,6 +73,16 @@ def test_several_rows() -> None:
     assert gt.find_centre(p, scan) == pytest.approx(-7.4, abs=0.05)
 
 
+def test_rows_that_are_not_used_may_hold_anything() -> None:
+    p = np.repeat(head(WHOLE, 2.0)[:, np.newaxis], 31, axis=1)
+    found = gt.find_centre(p, WHOLE)
+    p[:, 1::2] = np.nan
+    assert gt.find_centre(p, WHOLE) == found
+    p[7, 12, 5] = np.inf
+    with pytest.raises(ArrayError, match="projections: view 7, v 12, u 5 holds NaN or infinity; repair"):
+        gt.find_centre(p, WHOLE)
+
+
 def narrow(columns: int, offset: float, seed: int) -> tuple[gt.Geometry, np.ndarray]:
     """An ellipse that a few columns see, with 1 % of noise."""
     random = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
+from gpuopt.tomo import checks
 
 RAY = ((-100.0, 5.0, 3.0), (1.0, -0.05, -0.02))
 EGG = gt.Ellipsoid(1.0, (30.0, 20.0, 10.0), (4.0, -2.0, 1.0), 0.3)
@@ -351,6 +352,28 @@ def test_answers_of_bodies_are_looked_at(body: gt.Body, said: str) -> None:
         phantom.project(gt.parallel2d(2, 3)) if asks_for_rays else phantom.sample(gt.Volume((4, 4, 4)))
 
 
-def test_noise_of_more_than_memory_holds_is_refused_at_once() -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda p: gt.poisson_noise(p, 1000.0),
+        lambda p: gt.normalise(p, 2.0),
+        lambda p: gt.filter_rows(p, np.ones(p.shape[1])),
+        gt.remove_rings,
+        lambda p: gt.find_centre(p, len(p)),
+    ],
+)
+def test_projections_of_more_than_memory_holds_are_refused_at_once(call: Any) -> None:
     with pytest.raises(gpuopt.Error, match="memory does not hold"):
-        gt.poisson_noise(np.broadcast_to(np.float32(1), (2**45,)), 1000.0)
+        call(np.broadcast_to(np.float32(1), (2**23, 2**22)))
+
+
+def test_values_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between which signals are answered."""
+    monkeypatch.setattr(checks, "_AT_ONCE", 5)
+    whole = np.zeros((4, 7, 6))
+    for given in (whole, whole.transpose(2, 0, 1), np.broadcast_to(np.zeros(6), (4, 7, 6)), np.zeros(()), whole[:0]):
+        checks.finite("p", given, "abc", "mend it")
+    whole[2, 5, 3] = whole[3, 1, 2] = np.inf
+    for given, place in ((whole, "a 2, b 5, c 3"), (whole.transpose(2, 0, 1), "a 2, b 3, c 1")):
+        with pytest.raises(ArrayError, match=f"p: {place} holds NaN or infinity, as the first of 2; mend it"):
+            checks.finite("p", given, "abc", "mend it")

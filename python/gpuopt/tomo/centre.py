@@ -45,7 +45,8 @@ def find_centre(
     Parameters
     ----------
     projections
-        Line integrals (view, u) or (view, v, u), float32 or float64, with at least 8 columns.
+        Line integrals (view, u) or (view, v, u), float32 or float64, with at least 8 columns. Of more than 16 rows
+        others than these may hold NaN.
     geometry
         The parallel scan, whose offset is ignored; or its view angles, or how many are spread over half a turn.
     limit
@@ -99,7 +100,7 @@ def _most_alike(sums: _Overlaps, columns: int, limit: float) -> float:
 
 
 def _rows(projections: np.ndarray) -> np.ndarray:
-    """Some rows (view, row, u)."""
+    """Some rows (view, row, u), and finite."""
     projections = checks.lines(projections)
     views, columns = projections.shape[0], projections.shape[-1]
     if not projections.size or views < 2 or columns < _FEWEST:
@@ -107,7 +108,13 @@ def _rows(projections: np.ndarray) -> np.ndarray:
             f"projections: {views} views of {columns} columns are too few; give at least 2 of at least {_FEWEST}"
         )
     p = projections.reshape(views, -1, columns)
-    return p[:, _spread(p.shape[1], _ROWS)]
+    some = _spread(p.shape[1], _ROWS)
+    found = p[:, some]
+    if projections.ndim == 2:
+        checks.finite("projections", found[:, 0], checks.DATA_AXES[2])
+    else:
+        checks.finite("projections", found, checks.DATA_AXES[3], rows=some)
+    return found
 
 
 def _spread(count: int, most: int) -> np.ndarray:

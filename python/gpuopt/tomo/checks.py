@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ SHORTEST, LONGEST = 1e-12, 1e12  # mm
 MOST_RADIANS = 1e6
 MOST_CELLS, MOST_VIEWS = 1 << 30, 1 << 24  # along an axis
 _MOST_TURNS = 2  # Where a scan does not advance along z, angles that span more may be degrees, taken for radians.
+_AT_ONCE = 1 << 24  # elements that are looked at before signals are
 _MOST_WORK: Any = 1 << 20  # of a search that could take for ever; views of arrays need a few steps
 _UNITS = {"rad": 1.0, "deg": math.pi / 180}
 
@@ -226,11 +227,11 @@ def _share_memory(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def lines(projections: np.ndarray) -> np.ndarray:
-    """Projections (view, u) or (view, v, u), float32 or float64 and finite."""
+    """Projections (view, u) or (view, v, u), float32 or float64, whose values are yet to be looked at."""
     found = np.asarray(projections)
     if found.ndim not in DATA_AXES:
         raise ArrayError(f"projections: their shape is {found.shape}; give (view, u) or (view, v, u)")
-    floats("projections", found, DATA_AXES[found.ndim])
+    float_dtype("projections", found)
     return found
 
 
@@ -238,7 +239,7 @@ def floats(name: str, array: np.ndarray, axes: Sequence[str]) -> None:
     """Refuses an array whose dtype is not native float32 or float64, or that holds NaN or infinity; the message says
     where and how many."""
     float_dtype(name, array)
-    finite(name, array, axes, "repair or mask such pixels")
+    finite(name, array, axes)
 
 
 def float_dtype(name: str, array: np.ndarray) -> None:
@@ -249,16 +250,32 @@ def float_dtype(name: str, array: np.ndarray) -> None:
         )
 
 
-def finite(name: str, array: np.ndarray, axes: Sequence[str], fix: str, rows: range | None = None) -> None:
+def finite(
+    name: str,
+    array: np.ndarray,
+    axes: Sequence[str],
+    fix: str = "repair or mask such pixels",
+    rows: range | np.ndarray | None = None,
+) -> None:
     """Refuses an array of real numbers that holds NaN or infinity; the message says where and how many. ``rows`` are
-    the indices along its second axis, if they are not from 0 on."""
+    the indices along its second axis, if they are not from 0 on. Signals are answered meanwhile."""
     # The minimum and the maximum show NaN and infinity without a mask as large as the array.
-    if not array.size or (np.isfinite(array.min()) and np.isfinite(array.max())):
+    if not array.size or all(np.isfinite(part.min()) and np.isfinite(part.max()) for part in _parts(array)):
         return
     wrong = np.flatnonzero(~np.isfinite(array))
     place = [int(index) for index in np.unravel_index(wrong[0], array.shape)]
     if rows is not None:
-        place[1] = rows[place[1]]
+        place[1] = int(rows[place[1]])
     where = ", ".join(f"{axis} {index}" for axis, index in zip(axes, place, strict=True))
     others = f", as the first of {len(wrong)}" if len(wrong) > 1 else ""
     raise ArrayError(f"{name}: {where} holds NaN or infinity{others}; {fix}")
+
+
+def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
+    """Views of at most ``_AT_ONCE`` elements each, which lie close together."""
+    if array.size <= _AT_ONCE:
+        yield array
+        return
+    axis = max((i for i in range(array.ndim) if array.shape[i] > 1), key=lambda i: abs(array.strides[i]))
+    for half in np.array_split(array, 2, axis):
+        yield from _parts(half)

@@ -86,7 +86,9 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     True
     """
     require_window(window)
-    checks.floats("rows", rows, [f"axis {i}" for i in range(rows.ndim)])
+    checks.float_dtype("rows", rows)
+    wide = rows.astype(np.float64)  # before values are looked at, of which there may be more than memory holds
+    checks.finite("rows", rows, [f"axis {i}" for i in range(rows.ndim)])
     taps = real("taps", taps, "ramp(columns, spacing)")
     columns = rows.shape[-1] if rows.ndim else 0
     if columns < 1 or np.shape(taps) != (columns,):
@@ -98,7 +100,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     scale = checks.number("scale", scale, "a factor")
     length, response = host_response(taps, window, scale, np.dtype(np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
-        found = convolved(rows.astype(np.float64), response, length).astype(rows.dtype)
+        found = convolved(wide, response, length).astype(rows.dtype)
     if not np.isfinite(found).all():
         raise ArrayError(f"rows: filtered they are beyond {rows.dtype}; scale them")
     return found

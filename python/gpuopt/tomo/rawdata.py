@@ -42,13 +42,13 @@ def normalise(raw: np.ndarray, flat: Numbers, dark: Numbers = 0.0, floor: float 
             raise ArrayError(
                 f"{name}: its shape is {level[name].shape}; give a number, {counts.shape[1:]} or {counts.shape}"
             )
+    result = np.empty(counts.shape, dtype=dtype)  # before values are looked at, of which there may be more than memory
     _refuse_pixels("dark", ~np.isfinite(level["dark"]), "NaN or infinite")
     checks.finite("raw", counts, checks.DATA_AXES[counts.ndim], "repair such pixels")
     with np.errstate(invalid="ignore"):
         beam = level["flat"] - level["dark"]
         bad = ~((beam > 0) & np.isfinite(beam))
     _refuse_pixels("flat", bad, "not above dark, NaN or infinite")
-    result = np.empty(counts.shape, dtype=dtype)
     for view in range(len(counts)):
         dark_here, beam_here = (a[view] if a.ndim == counts.ndim else a for a in (level["dark"], beam))
         result[view] = -np.log(np.maximum((counts[view] - dark_here) / beam_here, floor))
@@ -81,8 +81,8 @@ def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.
         raise ParameterError(f"photons: {photons:g} are more than can be counted; give at most {_MOST_COUNTS:g}")
     array = np.asarray(projections)
     checks.float_dtype("projections", array)
-    result = np.empty(array.shape, array.dtype)  # before values are looked at, of which there may be more than memory
-    checks.floats("projections", array, [f"axis {i}" for i in range(array.ndim)])
+    result = np.empty(array.shape, array.dtype)  # as in normalise
+    checks.finite("projections", array, [f"axis {i}" for i in range(array.ndim)])
     random = np.random.default_rng(seed)
     views, made = (each if each.ndim > 1 else each.reshape(1, -1) for each in (array, result))
     for view, lines in enumerate(views):

@@ -46,7 +46,8 @@ def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray
         raise ParameterError(f"size: a median over {across} columns changes nothing; give at least 3")
     if size is not None and across > columns:
         raise ParameterError(f"size: a median over {across} columns does not fit {columns} columns; give fewer")
-    result = np.empty(projections.shape, projections.dtype)
+    result = np.empty(projections.shape, projections.dtype)  # before values are looked at, as in normalise
+    checks.finite("projections", projections, checks.DATA_AXES[projections.ndim])
     if not projections.size:
         return result
     for row in np.ndindex(projections.shape[1:-1]):
