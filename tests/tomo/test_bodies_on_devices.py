@@ -10,7 +10,7 @@ import pytest
 import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ParameterError, UnsupportedError
-from gpuopt.tomo import bodies_on_device
+from gpuopt.tomo import bodies_on_device, phantoms
 from gpuopt.tomo.bodies import shapes_of
 
 HEAD = gt.shepp_logan(3, field=100.0) + gt.blob(7.0, (5.0, 3.0, 1.0), 0.4)
@@ -51,8 +51,32 @@ def test_parts_of_the_views(device: gpuopt.Device, monkeypatch: pytest.MonkeyPat
     want = HEAD.project(SCANS["cone"], device=device)
     monkeypatch.setattr(bodies_on_device, "_RAYS", {device.type: 2 * 24 * 33 * 11})
     np.testing.assert_array_equal(HEAD.project(SCANS["cone"], device=device.index), want)
-    monkeypatch.setattr(bodies_on_device, "_RAYS", {device.type: 1})
-    np.testing.assert_array_equal(HEAD.project(SCANS["cone"], device=device.index), want)
+
+
+@pytest.mark.parametrize("name", ["cone", "parallel", "fan", "helix", "free curved"])
+def test_parts_of_a_view(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As of views that take long, so that signals are answered: some columns, or some rows of one column."""
+    scan, dtype = SCANS[name], np.float64 if device.fp64 else np.float32
+    want, on_host = HEAD.project(scan, 3, dtype, device=device), HEAD.project(scan, 3, dtype)
+    rows, of_a_pixel = scan.detector.rows, 3 ** (scan.dimensions - 1)
+    bodies, atol = len(HEAD.bodies), (1e-12 if device.fp64 else 2e-4) * want.max()
+    monkeypatch.setattr(bodies_on_device, "_RAYS_OF_A_GPU", 1)
+    for pixels in (rows * scan.detector.columns - 1, 5 * rows, rows, max(1, rows - 1), 7):
+        monkeypatch.setattr(bodies_on_device, "_RAYS", {device.type: pixels * of_a_pixel * bodies})
+        monkeypatch.setattr(phantoms, "_RAYS_AT_ONCE", pixels * of_a_pixel)
+        got = HEAD.project(scan, 3, dtype, device=device)
+        np.testing.assert_allclose(got, want, rtol=0, atol=atol)
+        np.testing.assert_allclose(HEAD.project(scan, 3, dtype), on_host, rtol=0, atol=1e-12 * want.max())
+
+
+def test_parts_hold_each_pixel_once_and_no_more_than_asked() -> None:
+    for rows, columns, most in ((4, 9, 36), (4, 9, 35), (4, 9, 8), (4, 9, 3), (1, 9, 4), (3, 5, 0)):
+        seen = np.zeros((rows, columns), int)
+        for some in bodies_on_device.parts(rows, columns, most):
+            seen[some] += 1
+            assert seen[some].size <= max(1, most)
+        assert (seen == 1).all()
+    assert len(list(bodies_on_device.parts(4, 9, 36))) == 1
 
 
 def test_views_are_computed_while_others_are_copied(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,9 +115,12 @@ class Geometry(ABC):
     def rays(self, view: int) -> Rays:
         """The rays through the pixel centres of a view: (rows, columns, 3) in mm, in 2D (columns, 3). Raises
         ParameterError."""
-        view = checks.view(view, self.views)
+        return self._rays(checks.view(view, self.views), slice(None), slice(None))
+
+    def _rays(self, view: int, rows: slice, columns: slice) -> Rays:
+        """Those of some pixels."""
         source, centre, column, row = (vectors[view][:, np.newaxis, np.newaxis] for vectors in self.frames)
-        steps = checks.centres(self.detector.columns)
+        steps = checks.centres(self.detector.columns)[columns]
         if self.radius is None:
             along = steps * column
         else:
@@ -127,7 +130,7 @@ class Geometry(ABC):
             angle = steps * pitch / self.radius
             # 1 - cos(angle) as 2 sin^2(angle / 2), which keeps its digits where the radius is large.
             along = self.radius * (np.sin(angle) * column / pitch + 2 * np.sin(angle / 2) ** 2 * normal)
-        across = checks.centres(self.detector.rows)[:, np.newaxis] * row
+        across = checks.centres(self.detector.rows)[rows, np.newaxis] * row
         # The coordinates come first: sums over a first axis of 3 are several times faster than over a last one.
         pixels = centre + along + across
         if self.dimensions == 2:

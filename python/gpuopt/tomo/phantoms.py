@@ -6,6 +6,7 @@ the slice of a body in the plane z = 0.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from gpuopt.tomo.kinds import Numbers
 from gpuopt.tomo.volume import Volume
 
 _POINTS_AT_ONCE = 2**15  # 256 kB a coordinate
+_RAYS_AT_ONCE = 2**22  # of a view: 100 MB
 _FARTHEST = 1e100  # of a ray's origin, mm: fp64 holds its square over that of the smallest axis
 
 _MOST_SAMPLES = 100  # along each axis of a voxel or pixel: beyond it nothing changes but the time
@@ -118,10 +120,13 @@ class Phantom:
         fine = as_geometry(geometry).refined(times)
         found = np.empty(geometry.shape, dtype=dtype)
         rows, columns = geometry.detector.rows, geometry.detector.columns
-        for view in range(geometry.views):
-            values = self._integrals(*fine.rays(view))
-            split = (columns, times) if geometry.dimensions == 2 else (rows, times, columns, times)
-            found[view] = values.reshape(split).mean(axis=tuple(range(1, len(split), 2)))
+        across = times if geometry.dimensions == 3 else 1
+        some = list(bodies_on_device.parts(rows, columns, _RAYS_AT_ONCE // (times * across)))
+        for view, (high, wide) in itertools.product(range(geometry.views), some):
+            lines, samples = (slice(n * s.start, n * s.stop) for n, s in ((across, high), (times, wide)))
+            values = self._integrals(*fine._rays(view, lines, samples))
+            split = (high.stop - high.start, across, wide.stop - wide.start, times)
+            found.reshape(-1, rows, columns)[view, high, wide] = values.reshape(split).mean(axis=(1, 3))
         return found
 
     def _on_device(self, geometry: Geometry, times: int, dtype: np.dtype, device: Device) -> np.ndarray:
