@@ -11,6 +11,7 @@ import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import DeviceMemoryError, ParameterError, _core
 from gpuopt.tomo import on_device
+from gpuopt.tomo.device_backend import DeviceBackend
 from gpuopt.tomo.streaming import Needs
 from rays import apart
 
@@ -59,6 +60,35 @@ def test_an_iteration_stays_within_its_limit(any_device: gpuopt.Device, pair: st
         most = max(most, any_device.allocated_bytes - before)
 
     gt.os_sart(A, b, 2, subsets=10, callback=look)
+    assert 0 < most <= limit
+
+
+@pytest.mark.parametrize("scan", [FAN, CONE], ids=["fan", "cone"])
+@pytest.mark.parametrize("algorithm", [gt.sirt, gt.sart, gt.os_sart, gt.cgls, gt.mlem, gt.os_em])
+def test_every_algorithm_stays_within_the_limit(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, algorithm: Any, scan: tuple[gt.Geometry, gt.Volume]
+) -> None:
+    """Also between iterations: arrays of blocks, tables, sums that are not yet read."""
+    before, most = any_device.allocated_bytes, 0
+
+    def watched(method: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal most
+            found = method(*arguments, **named)
+            most = max(most, any_device.allocated_bytes - before)
+            return found
+
+        return call
+
+    for kind, names in ((gt.Projector, ("forward", "back")), (DeviceBackend, ("full", "views", "residual", "dot"))):
+        for name in names:
+            monkeypatch.setattr(kind, name, watched(getattr(kind, name)))
+    limit = Needs.of(scan[1].shape, scan[0].views, scan[0]).iteration
+    for mask in (None, np.ones(scan[1].shape, bool)):
+        for x0 in (None, np.ones(scan[1].shape, np.float32)):
+            A = gt.Projector(*scan, device=any_device, memory_limit=limit)
+            assert not A.on_host
+            algorithm(A, random(scan), 2, mask=mask, x0=x0)
     assert 0 < most <= limit
 
 

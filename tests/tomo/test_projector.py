@@ -337,7 +337,7 @@ def test_interruption(any_device: gpuopt.Device, fan: tuple[gt.NumpyProjector, n
 def test_parts_that_fit(device: gpuopt.Device, known: Known, scan: str) -> None:
     geometry, volume = SCANS[scan]
     x, y, forward, back = known[scan]
-    limit = Needs.of(volume.shape, geometry.views, geometry).iteration // 5
+    limit = Needs.of(volume.shape, geometry.views, geometry).whole // 3
     A = gt.Projector(geometry, volume, device=device, memory_limit=limit)
     parts = Parts.of(geometry, volume, limit, limit)
     assert A.on_host

@@ -52,6 +52,8 @@ class Blocks:
         elif kept:
             for part in self.parts:
                 part.columns = self._inverse(part, None)
+        if not whole:
+            run.b = None  # the blocks have copies
 
     def rows(self, ones: Array) -> list[Array]:
         """R^-1 of each block; ``ones`` is an image's work array."""

@@ -138,11 +138,13 @@ class _Norms:
     """Waits for the device when the first of them is read."""
 
     def __init__(self, sums: _core.DeviceSums) -> None:
-        self._sums = sums
+        self._sums: _core.DeviceSums | None = sums
 
     @cached_property
     def _read(self) -> tuple[float, float]:
-        plain, weighted = self._sums.read()
+        sums, self._sums = self._sums, None  # whose memory on the device is needed no longer
+        assert sums is not None
+        plain, weighted = sums.read()
         return plain, weighted
 
     @property

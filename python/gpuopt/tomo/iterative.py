@@ -20,6 +20,7 @@ from gpuopt.tomo.ordering import blocks_of, visits
 from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps
 
 _BLOCKS = 10  # of views unless told otherwise, or one for each view if there are fewer
+_UNREAD = 8  # norms of blocks that a device may still be at work on
 _ROUNDING = 1e-7  # A ray whose A x is below this part of the largest has no ratio b / A x in float32.
 
 
@@ -252,6 +253,7 @@ def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray],
                     ax = part.A.forward(source, out=ax)
                 zeros = False
                 norms.append(backend.residual(part.b, ax, rows[i]))
+                _read_some(norms)
                 g = part.A.back(ax, out=gradient)
                 step = steps.at(iteration)
                 backend.update(source, step, columns, g, steps.low, steps.high, run.mask, out=spare)
@@ -262,6 +264,12 @@ def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray],
             if run.stops():
                 break
     return run.result()
+
+
+def _read_some(norms: list[Norms]) -> None:
+    """Reads what was computed some blocks ago, so that sums take little of a device."""
+    if len(norms) > _UNREAD:
+        _ = norms[-1 - _UNREAD].plain
 
 
 # ---------------------------------------------------------------- expectation maximisation
@@ -367,9 +375,9 @@ def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray
         run.masked(run.image)
         if not flat:  # else b / A x - 1 would be -1 to rounding where x0 is large
             run.rescale(spare, work)
-        visited = Blocks(run, blocks)
-        inverses = {shape: work if shape == tuple(A.data_shape) else backend.full(shape, 0.0) for shape in visited.work}
         del work
+        visited = Blocks(run, blocks)
+        inverses = {shape: backend.full(shape, 0.0) for shape in visited.work}
         for _ in range(run.iterations):
             began, norms, source = time.perf_counter(), list[Norms](), run.image
             for part in (visited.parts[i] for i in order()):
@@ -379,6 +387,7 @@ def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray
                 backend.axpy(0.0, ax, ax, out=inverse)
                 backend.reciprocal(inverse, _ROUNDING)
                 norms.append(backend.residual(part.b, ax, inverse))
+                _read_some(norms)
                 g = part.A.back(ax, out=gradient)
                 backend.multiply(g, columns)
                 backend.update(source, 1.0, source, g, 0.0, None, run.mask, out=spare)

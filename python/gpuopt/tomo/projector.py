@@ -93,9 +93,9 @@ class Projector(GeometricOperator[Any]):
     device
         Where to run; see :func:`gpuopt.use`.
     memory_limit
-        Bytes of device memory that an iteration may take; None: nine tenths of what is free. If an iteration's arrays
-        need more, data stay in the host's memory, and slabs of the volume and blocks of views pass through the device.
-        If not even one slice and one view fit, DeviceMemoryError names the bytes they take.
+        Bytes of device memory that an iteration may take; None: nine tenths of what is free. If an iteration of any
+        algorithm may need more, data stay in the host's memory, and slabs of the volume and blocks of views pass
+        through the device. If not even one slice and one view fit, DeviceMemoryError names the bytes they take.
     variant
         Of the fast pair alone: what projects back, a variant of ``gpuopt.variants("tomography")``, a preset such as
         "paper:alu" (for arcs about the source) or a Configuration; None: what is fastest here. One that the scan does

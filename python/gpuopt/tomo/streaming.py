@@ -17,6 +17,8 @@ from gpuopt.tomo.volume import Volume
 _FLOAT = 4
 _IMAGES, _DATA = 5, 3  # how many images and projections an iteration keeps
 _LINE = 2 * 8 * _FLOAT  # bytes of the rays' tables for a column of a view, of projection and adjoint together
+_TABLES = 1.5  # of them in an iteration: beside those of blocks, the projection of all views, which scales EM's image
+_SUMS = 1 << 18  # bytes of sums that are not yet read
 _MARGIN = 2  # zeros on each side of the copy of a volume
 _ROWS_UP = 8  # Rows of that copy are padded to multiples of this.
 _VIEWS_GATHERED = 64  # views in a launch of the adjoint, which reorders their projections first
@@ -32,6 +34,9 @@ class Needs:
     """The image with zeros around it, or reordered projections; both use the same piece of memory."""
     lines: int
     """The rays' tables."""
+    kept: int
+    """What plans keep of smaller pieces: of the padded image, and of each block of reordered projections that was the
+    largest so far. Blocks of one main axis hold the rays of the others, too."""
     fast: int = 0
     """Projections with zeros around them, or as OpenCL images, for voxel-driven back projection."""
 
@@ -43,10 +48,12 @@ class Needs:
         def up(count: int) -> int:
             return math.ceil(count / _ROWS_UP) * _ROWS_UP
 
-        gathered = views * detector.columns if detector.rows == 1 else 0
+        gathered, outgrown = views * detector.columns if detector.rows == 1 else 0, 0
         if outer:
             padded = max(ny * nx * up(outer[0]), outer[0] * nx * up(ny))
-            gathered = max(gathered, min(views, _VIEWS_GATHERED) * detector.columns * up(detector.rows))
+            of_a_view = detector.columns * up(detector.rows)
+            gathered = max(gathered, min(views, _VIEWS_GATHERED) * of_a_view)
+            outgrown = 2 * min(views, 2 * _VIEWS_GATHERED) * of_a_view
         else:
             padded = max(nx * up(ny), ny * up(nx))
         return cls(
@@ -54,6 +61,7 @@ class Needs:
             _FLOAT * views * detector.rows * detector.columns,
             _FLOAT * max(padded, gathered),
             _LINE * views * detector.columns,
+            _FLOAT * (padded + outgrown),
             _FLOAT * views * (detector.rows + 3) * (detector.columns + 3) if fast else 0,
         )
 
@@ -68,8 +76,9 @@ class Needs:
 
     @property
     def iteration(self) -> int:
-        """What an iteration takes if its data stay on the device."""
-        return _IMAGES * self.image + _DATA * self.data + self.copy + self.lines + self.fast
+        """What an iteration of any algorithm takes at most if its data stay on the device."""
+        tables = math.ceil(_TABLES * self.lines) + _SUMS
+        return _IMAGES * self.image + _DATA * self.data + self.copy + self.kept + tables + self.fast
 
 
 def spare(geometry: Geometry, volume: Volume, device: _core.Device, limit: int, fast: bool) -> int | None:
