@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuopt import ParameterError
+from gpuopt import ParameterError, lab
 from gpuopt.lab.compiled import targets, tools
 from gpuopt.lab.compiled.columns import Columns, columns
 from gpuopt.lab.compiled.listing import ListingError
@@ -118,6 +118,16 @@ def test_what_is_missing_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(targets, "_ROOT", tmp_path)
     with pytest.raises(ToolError, match=r"cypress-r600--.bc \(Debian 12: libclc-15\)"):
         targets.compile_for(targets.target("cypress"), JANG, "")
+
+
+@golden
+def test_options_of_a_file_that_a_chip_does_not_get_are_told(tmp_path: Path) -> None:
+    (tmp_path / "f.cl").write_text("kernel void f(global float* y) { y[0] = 1; }\n")
+    for options in ("-cl-fast-relaxed-maths", "-U NAME"):
+        (entry,) = lab.isa_of_file(tmp_path / "f.cl", options=options, targets="gfx90a")
+        assert str(entry.reason).startswith(f"options: {options.split()[0]} is of drivers; leave it out for gfx90a")
+    (entry,) = lab.isa_of_file(tmp_path / "f.cl", options="-D NAME -cl-fast-relaxed-math", targets="gfx90a")
+    assert entry.reason is None
 
 
 def test_kept_options() -> None:

@@ -218,10 +218,10 @@ def test_the_working_directory_was_removed(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    for call in (source_of, lab.isa_of_file):
+    for call, name in ((source_of, "source"), (lab.isa_of_file, "path")):
         with pytest.raises(
             ParameterError,
-            match=rf"^source: {given} cannot be read \(the working directory was removed\); change to a folder",
+            match=rf"^{name}: {given} cannot be read \(the working directory was removed\); change to a folder",
         ):
             call(given)
 

@@ -60,6 +60,9 @@ def test_what_does_not_build_any_more_failed() -> None:
     assert not found.ok
     assert lab.compare(old, Study.joined([old, failed])).ok  # it ran in the end
     assert lab.compare(new, old).added
+    wrong = study({}, failed=("b",), **timed)
+    assert lab.compare(old, Study.joined([old, wrong])).failed  # the last counts, in one file too
+    assert lab.compare(old, Study.joined([wrong, old])).ok
 
 
 def test_an_interval_between_sittings_is_used() -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gpuopt import lab
+from gpuopt import ParameterError, lab
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.short_names import short_names
@@ -154,3 +154,14 @@ def test_a_picture_of_many_configurations_has_the_fastest() -> None:
     assert "WIDTH=60" in shown
     assert "WIDTH=2\n" not in shown
     assert "52 slower or failed rows are left out" in shown.replace("\n", " ")
+
+
+def test_kernels_of_one_size_in_one_file_are_not_held_against_each_other() -> None:
+    names, (row,) = ("one", "other"), rows(1)
+    both = [row | {"workload": name, "configuration": name, "variant": name} for name in names]
+    peers = [row | {"workload": name, "configuration": "NumPy", "variant": "NumPy", "role": "peer"} for name in names]
+    study = Study([*both, *peers])
+    assert len(study.groups()) == 2
+    assert [row["workload"] for row in study.summary if row["role"] == "peer"] == ["one", "other"]
+    with pytest.raises(ParameterError, match="was never measured beside"):
+        study.speedup("one", "other")

@@ -66,6 +66,9 @@ PLAIN = {"problem": "p", "devices": ("d",), "efficiency": {"a": {"d": 1.0}}, "be
         ({"best": {"d": "b"}}, "^best: d has none"),
         ({"efficiency": {"a": {"e": 1.0}}}, "^efficiency: there is no 'e'; there are d"),
         ({"efficiency": {"a": {"d": 0.0}}}, "^efficiency: a has 0.0 on d"),
+        ({"efficiency": {"a": {"d": 0.5}, "b": {"d": 1.0}}}, "^best: b is faster on d than a"),
+        ({"devices": ("d", "d")}, "^devices: one stands there twice"),
+        ({"refused": {"e": "busy"}}, "^refused: there is no 'e'; there are d"),
     ],
 )
 def test_fields_that_contradict_each_other(change: dict, says: str) -> None:

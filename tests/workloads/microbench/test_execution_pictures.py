@@ -104,3 +104,9 @@ def test_the_activation_matrix_is_held_against_16x16() -> None:
     said = words(figure)
     assert "pow, N=4096: best 8x32, 1.11" in said
     assert "exp, N=1024" in said
+    half = [made | {"dtype": "float16", "gflop_s": 2 * made["gflop_s"]} for made in activation()[:9]]
+    figure = device_plots.activation_matrix([*activation(), *half])
+    (ax,) = figure.findobj(Axes)
+    assert len([line for line in ax.lines if len(xs(line)) == 9]) == 5
+    assert "pow float16, N=1024: best 8x32, 1.11" in words(figure)
+    assert "pow float32, N=1024: best 8x32, 1.11" in words(figure)

@@ -143,16 +143,29 @@ _OLD_MACHINES = ("sm_70", "sm_80", "sm_86")  # that clang 15 knows
 def kept_options(options: str) -> list[str]:
     """Of a driver's build options those that clang takes and that decide the code; a language version is added where
     none is named. Vendors' own go."""
+    kept = _sorted(options)[0]
+    if not any(word.startswith("-cl-std=") for word in kept):
+        kept.append("-cl-std=CL1.2")
+    return kept
+
+
+def dropped_options(options: str) -> list[str]:
+    """The others."""
+    return _sorted(options)[1]
+
+
+def _sorted(options: str) -> tuple[list[str], list[str]]:
     kept: list[str] = []
+    dropped: list[str] = []
     words = iter(_words(options))
     for word in words:
         if word == "-D":
             kept.append(f"-D{next(words, '')}")
         elif word.startswith("-D") or re.fullmatch(r"-cl-std=CL[0-9.]+", word) or word in _MATHS:
             kept.append(word)
-    if not any(word.startswith("-cl-std=") for word in kept):
-        kept.append("-cl-std=CL1.2")
-    return kept
+        else:
+            dropped.append(word)
+    return kept, dropped
 
 
 _MATHS = {

@@ -10,7 +10,7 @@ from gpuopt._core import Error, ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.compiled import live
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry
-from gpuopt.lab.compiled.targets import compile_for, target
+from gpuopt.lab.compiled.targets import compile_for, dropped_options, target
 from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.kernels.source import source_of
 from gpuopt.selection import Selector, select
@@ -23,7 +23,8 @@ def isa_of_file(
     """Return what the kernels of an OpenCL file are compiled to; nothing of it is run.
 
     path, options
-        The file, whose quoted includes lie in its folder, and build options, such as ``"-D WIDTH=4"``.
+        The file, whose quoted includes lie in its folder, and build options, such as ``"-D WIDTH=4"``: of chips macros,
+        the language version and those of arithmetic.
     targets, device
         As of :func:`gpuopt.lab.isa`.
 
@@ -37,7 +38,10 @@ def isa_of_file(
     >>> [entry.name for entry in lab.isa_of_file("twice.cl")]
     ['twice']
     """
-    source = source_of(Path(path))
+    try:
+        source = source_of(Path(path))
+    except ParameterError as error:
+        raise ParameterError(f"path: {str(error).removeprefix('source: ')}") from error
     if "kernel" not in source.text:
         raise ParameterError(f"path: {source.name} holds no kernel; name a file with one")
     chosen = select(device)
@@ -51,6 +55,8 @@ def isa_of_file(
             entries += _live(chosen, source.text, source.name, options)
             continue
         try:
+            if dropped := dropped_options(options):
+                raise ParameterError(f"options: {dropped[0]} is of drivers; leave it out for {chip.name}")
             made = compile_for(chip, source.text, options)
         except Error as error:
             entries.append(Entry(source.name, source.name, None, chip.name, chip.title, chip.kind, reason=str(error)))

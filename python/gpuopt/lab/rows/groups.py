@@ -20,9 +20,9 @@ ROUNDED, CALLS = "ours, 16-bit values", "whole calls"
 SECTIONS = (PAPER, OURS, ROUNDED, CALLS, PEERS)
 
 # Rows that agree in these fields can be compared: they share a table, a picture, a ratio. Ceilings and launches have a
-# dtype and sizes of their own, so they agree with the others in the fields of BESIDE alone.
+# dtype, sizes and workload of their own, so they agree with the others in the fields of BESIDE alone.
 BESIDE = ("device", "unit", "driver", "problem", "data", "footprint_bytes", "cache_state", "protocol")
-PLACE = (*BESIDE, "dtype", "sizes")
+PLACE = (*BESIDE, "workload", "dtype", "sizes")
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     before, after = _timed(old), _timed(new)
     common = [key for key in before if key in after]
     lost = [key for key in before if key not in after]
-    now = _failing(new)
+    now = _failing(new) - {_identity(row) for _, row in after.values()}
     failed = [key for key in lost if _identity(before[key][1]) in now]
     if not common and not failed:
         raise ParameterError("new: it has nothing in common with the old study; compare studies of the same problems")
@@ -151,9 +151,8 @@ def _repeated(study: StudyRows) -> list[str]:
 
 
 def _failing(study: StudyRows) -> set[str]:
-    """Who did not build, run or compute right, and has no time. Such a row may have no clock, options or work-group."""
-    ran = {_identity(row) for row in study.rows if _is_compared(row)}
-    return {_identity(row) for row in study.rows if row["role"] in ROLES and row["status"] != "ok"} - ran
+    """Who at some time did not build, run or compute right. Such a row may have no clock, options or work-group."""
+    return {_identity(row) for row in study.rows if row["role"] in ROLES and row["status"] != "ok"}
 
 
 def _identity(row: Row) -> str:

@@ -54,6 +54,10 @@ class Portability:
     def __post_init__(self) -> None:
         if not self.devices:
             raise ParameterError("devices: there are none; name at least one")
+        if len(set(self.devices)) < len(self.devices):
+            raise ParameterError("devices: one stands there twice; name each once")
+        for device in self.refused:
+            self._known("refused", device, self.devices)
         for device in self.devices:
             if self.best.get(device) not in self.efficiency:
                 raise ParameterError(f"best: {device} has none; give one of the configurations of efficiency")
@@ -64,6 +68,8 @@ class Portability:
                     raise ParameterError(
                         f"efficiency: {configuration} has {part} on {device}; give parts of 1, above 0"
                     )
+                if part > self.efficiency[self.best[device]].get(device, 0):
+                    raise ParameterError(f"best: {configuration} is faster on {device} than {self.best[device]}")
 
     def _known(self, argument: str, name: str, names: Collection[str]) -> None:
         """Raises ParameterError for a name that is none of these."""

@@ -84,9 +84,22 @@ class Stacking:
                 raise ParameterError(
                     f"speedups: {speed} with {', '.join(sorted(on)) or 'all off'}; give numbers above 0"
                 )
+        if not math.isclose(self.speedups[frozenset()], 1):
+            raise ParameterError(f"speedups: {self.speedups[frozenset()]} with all off, which they are over; give 1.0")
         for effect in self.effects:
             for name in effect.factors:
                 self._known("effects", name)
+        for on, of_blocks in self.blocks.items():
+            self._check_blocks(on, of_blocks)
+
+    def _check_blocks(self, on: On, of_blocks: Sequence[float]) -> None:
+        what, held = f"blocks: those with {', '.join(sorted(on)) or 'all off'}", self.speedups.get(on, 0)
+        if len(of_blocks) != len(next(iter(self.blocks.values()))):
+            raise ParameterError(f"{what} are {len(of_blocks)}, others are not; give one speed-up of each block")
+        if not of_blocks or not all(0 < speed < math.inf for speed in of_blocks):
+            raise ParameterError(f"{what} are not all above 0; give at least one, and numbers above 0")
+        if not math.isclose(mid := math.exp(float(np.median(np.log(of_blocks)))), held, rel_tol=1e-6):
+            raise ParameterError(f"{what} have the median {mid:g}; give it in speedups, not {held:g}")
 
     def _known(self, argument: str, name: str) -> None:
         """Raises ParameterError for a factor that is none of these."""

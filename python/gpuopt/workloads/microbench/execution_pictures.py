@@ -216,16 +216,16 @@ def _told(rows: list[Row]) -> str:
 
 @checked
 def activation_matrix(rows: Rows) -> Figure:
-    """The rate of the activation matrix by shape of work-group, held against 16x16: a line a size and form.
+    """The rate of the activation matrix by shape of work-group, held against 16x16: a line a size, form and dtype.
 
     Takes rows of the family `cache_reuse` with MATH above 0 (the forms of ``microbench.activation_matrix``).
     """
     title = "The activation matrix by shape of work-groups"
     good, failed, doubted = _trusted(rows, "cache_reuse")
     good, failed, doubted = ([row for row in some if _form(row)] for some in (good, failed, doubted))
-    lines: dict[tuple[str, int], dict[tuple[int, int], float]] = {}
+    lines: dict[_Line, dict[tuple[int, int], float]] = {}
     for row in good:
-        key = (_form(row), (row["sizes"] or {}).get("width", 0))
+        key = _form(row), (row["sizes"] or {}).get("width", 0), str(row["dtype"])
         lines.setdefault(key, {})[level_of(row, "LOCAL_X"), level_of(row, "LOCAL_Y")] = _gflop_s(row)
     lines = {key: line for key, line in lines.items() if (16, 16) in line}
     if not lines:
@@ -237,13 +237,15 @@ def activation_matrix(rows: Rows) -> Figure:
     figure, part = captioned_picture(title, 4.8, [found.sentence, skipped_text(failed, doubted), provenance(good)])
     ax = part.subplots()
     handles: list[Artist] = []
-    for number, ((form, size), line) in enumerate(sorted(lines.items(), key=_by_form)):
+    several = len({dtype for _, _, dtype in lines}) > 1
+    for number, ((form, size, dtype), line) in enumerate(sorted(lines.items(), key=_by_form)):
         style = _style(number)
         usual = line[16, 16]
         measured = [shape for shape in shapes if shape in line]
         ax.plot([shapes.index(at) for at in measured], [line[at] / usual for at in measured], zorder=3, **style)
         best = max(measured, key=lambda at, line=line: line[at])  # type: ignore[misc]
-        name = f"{form}, N={size}: best {best[0]}x{best[1]}, {line[best] / usual:.2f}"
+        of = f" {dtype}" if several else ""
+        name = f"{form}{of}, N={size}: best {best[0]}x{best[1]}, {line[best] / usual:.2f}"
         handles.append(Line2D([], [], label=f"{name}; 16x16 {quantity(usual * 1e9, 'flop/s')}", **style))
     ax.axhline(1, color=INK, linewidth=1, zorder=1)
     for value in found.values if (8, 32) in shapes else ():
@@ -268,9 +270,12 @@ def _form(row: Row) -> str:
     return names.get(level, "") if level else ""
 
 
-def _by_form(item: tuple[tuple[str, int], Any]) -> tuple[int, int]:
-    form, size = item[0]
-    return ACTIVATIONS[form], size
+_Line = tuple[str, int, str]  # form, size and dtype
+
+
+def _by_form(item: tuple[_Line, Any]) -> tuple[int, int, str]:
+    form, size, dtype = item[0]
+    return ACTIVATIONS[form], size, dtype
 
 
 __all__ = ["activation_matrix", "branches", "knee", "registers"]
