@@ -18,6 +18,7 @@ from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
 from gpuopt.molecule_types import Contact, Grid, Molecule, Surface
 from gpuopt.point_arrays import LONGEST, cast
+from gpuopt.sides import bodies, check_probe, depths, heights, needed_normals, tree_of
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -46,28 +47,8 @@ _DIRECTION_BYTES = 80  # of a direction while a lattice is made
 _GRID_BYTES, _SURFACE_BYTES = 200, 100  # of a point while a grid or a surface is made
 _AT_ONCE = 10_000_000  # distances of points to planes
 _AS_NEAR = 1e-3  # A; coordinates of molecules have no more digits
-_CANCELLED = 1e-4  # of the number of directions: a shorter sum of them points nowhere
 _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
-
-
-@checked
-def needed_normals(surface: Surface, why: str) -> np.ndarray:
-    """The normals (M, 3), which ``why`` needs. Raises ArrayError where there are none, and where one is not known.
-
-    Examples
-    --------
-    >>> molecule.needed_normals(gpuopt.Surface([[0, 0, 2]], normals=[[0, 0, 3]]), "this")
-    array([[0., 0., 1.]])
-    """
-    if surface.normals is None:
-        raise ArrayError(f"surface: it has no normals, which {why} needs; give Surface(points, normals)")
-    unknown = surface.unknown_normals
-    if len(unknown):
-        raise ArrayError(
-            f"surface: the normals of {len(unknown):,} of its {len(surface):,} points are not known, the first that of "
-            f"point {unknown[0]}, and {why} needs all; compute them, or leave these points out"
-        )
-    return surface.normals
+_CANCELLED = 1e-4  # of the number of directions: a shorter sum of them points nowhere
 
 
 @checked
@@ -129,7 +110,7 @@ def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
     >>> molecule.closest_contact(atoms, gpuopt.Surface([[0, 0, 3.5]]))
     Contact(distance=1.5, atom=1, point=0)
     """
-    distance, atom = _tree(molecule.xyz).query(surface.points)
+    distance, atom = tree_of(molecule.xyz).query(surface.points)
     point = int(np.argmin(distance))
     return Contact(float(distance[point]), int(atom[point]), point)
 
@@ -140,7 +121,9 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
 
     For a surface with faces, or without normals, this is the distance to its nearest point. For one with normals and no
     faces, it is the distance to the nearest ball of radius ``probe`` A that touches the surface at one of its points
-    from outside, as in :func:`grid`. Raises ArrayError where that needs a normal that is not known.
+    from outside, as in :func:`grid`. An atom outside, as the normals of the points or balls near to it say, has a depth
+    of 0; without normals nothing says which side it is on, and it is taken for one inside. Raises ArrayError where the
+    balls need a normal that is not known.
 
     Examples
     --------
@@ -148,9 +131,7 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
     >>> molecule.with_depth(ball, molecule.surface_points(ball)).depth.round(6)
     array([2.])
     """
-    tree, stands = _measured_from(surface, probe)
-    depth = np.maximum(tree.query(molecule.xyz)[0] - stands, 0)
-    return replace(molecule, depth=cast(depth, molecule.dtype))
+    return replace(molecule, depth=cast(depths(molecule, surface, probe).depth, molecule.dtype))
 
 
 @checked
@@ -169,22 +150,14 @@ def at_atoms(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Surfac
     >>> molecule.at_atoms(ball, molecule.surface_points(ball)).height.round(6)
     array([-2.])
     """
-    tree, stands = _measured_from(surface, probe)
-    distance, nearest = tree.query(molecule.xyz)
-    depth = np.maximum(distance - stands, 0) if molecule.depth is None else molecule.depth
+    below = depths(molecule, surface, probe)
+    depth = below.depth if molecule.depth is None else molecule.depth
     normals = None
     if surface.normals is not None:
-        normals = surface.normals[nearest].astype(np.float64)
-        _take_means(normals, tree, distance, molecule, surface.normals)
+        normals = surface.normals[below.nearest].astype(np.float64)
+        _take_means(normals, below.tree, below.distance, molecule, surface.normals)
         normals = cast(normals, molecule.dtype)
     return Surface(molecule.xyz, normals, height=cast(-depth, molecule.dtype))
-
-
-def _measured_from(surface: Surface, probe: float) -> tuple[cKDTree, float]:
-    """What the depth of an atom is the distance to, less a length in A: the surface's points, or balls on them."""
-    if surface.faces is not None or surface.normals is None:
-        return _tree(surface.points), 0.0
-    return _tree(_standing(surface, probe)), probe
 
 
 def _take_means(
@@ -222,17 +195,17 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
     >>> molecule.surface_points(ball, density=1.0)
     <gpuopt.Surface: 50 points, float64, normals>
     """
-    _check_probe(probe)
+    check_probe(probe)
     if not 0 < density <= 10_000:
         raise ParameterError(f"density: {density} points per square A is out of range; give about 3, at most 10,000")
-    xyz, radius = _bodies(molecule)
+    xyz, radius = bodies(molecule)
     if np.abs(xyz).max() + radius.max() > LONGEST:
         raise ArrayError(f"xyz: the atoms end beyond {LONGEST:g} A; move them nearer to 0")
     counts = np.maximum(1, np.rint(4 * np.pi * radius**2 * density))
     if counts.sum() > _MOST_POINTS:
         raise ParameterError(f"density: {density} makes {counts.sum():.1e} points to test; use a lower one")
     _check_memory("density", "points", int(counts.sum()), _SURFACE_BYTES)
-    reach, tree = radius + probe, _tree(xyz)
+    reach, tree = radius + probe, tree_of(xyz)
     lattices = {int(count): fibonacci_sphere(int(count)) for count in np.unique(counts)}
     points, normals = [], []
     for start in range(0, len(xyz), _ATOMS_AT_ONCE):
@@ -281,7 +254,7 @@ def grid(
         raise ParameterError(f"spacing: {spacing} is not a positive length up to {LONGEST:g}; give one in A, say 1.0")
     if not 0 <= margin <= LONGEST:
         raise ParameterError(f"margin: {margin} is not a length up to {LONGEST:g}; give one in A, at least 0")
-    _check_probe(probe)
+    check_probe(probe)
     low, high = (edge(axis=0).astype(np.float64) for edge in (molecule.xyz.min, molecule.xyz.max))
     with np.errstate(over="ignore"):
         counts = np.ceil((high - low + 2 * margin) / spacing) + 1
@@ -294,50 +267,12 @@ def grid(
         raise ParameterError(f"spacing: {spacing} A, with a margin of {margin} A, ends beyond {LONGEST:g} A; use less")
     axes = [start + spacing * np.arange(count) for start, count in zip(origin, counts, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    height, nearest = _heights(molecule, surface, points, probe)
+    height, nearest = heights(molecule, surface, points, probe)
     normals = cast(directions[nearest], molecule.dtype)
     made = Surface(cast(points, molecule.dtype), normals, height=cast(height, molecule.dtype))
     x, y, z = (float(start) for start in origin)
     nx, ny, nz = (int(count) for count in counts)
     return made, Grid((x, y, z), float(spacing), (nx, ny, nz))
-
-
-def _heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: float) -> tuple[np.ndarray, np.ndarray]:
-    """Signed distances (n,) of ``points`` to ``surface`` in A, and for each the index of the nearest surface point."""
-    distance, nearest = _tree(surface.points).query(points)
-    if surface.faces is not None:
-        assert surface.normals is not None
-        above = np.einsum("ij,ij->i", points - surface.points[nearest], surface.normals[nearest]) >= 0
-        return np.where(above, distance, -distance), nearest
-    xyz, radius = _bodies(molecule)
-    # Balls of different radii R_i become balls of the largest radius R in four dimensions: atom i is moved along the
-    # fourth axis by sqrt(R^2 - R_i^2). A point is then in some ball where its nearest neighbour is nearer than R.
-    reach = radius + probe
-    farthest = reach.max()
-    lifted = np.column_stack([xyz, np.sqrt((farthest - reach) * (farthest + reach))])  # never below 0, unlike squares
-    hindered = _tree(lifted).query(np.column_stack([points, np.zeros(len(points))]))[0] < farthest
-    below, standing_nearest = _tree(_standing(surface, probe)).query(points[hindered])
-    distance[hindered], nearest[hindered] = probe - below, standing_nearest
-    return distance, nearest
-
-
-def _bodies(molecule: Molecule) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n, 3) and radii (n,) of the atoms with a radius above zero, float64."""
-    if molecule.radius is None or not molecule.radius.any():
-        raise ArrayError("radius: no atom has one, so there is no surface; give radii in A")
-    bodies = np.flatnonzero(molecule.radius)
-    return molecule.xyz[bodies].astype(np.float64), molecule.radius[bodies].astype(np.float64)
-
-
-def _standing(surface: Surface, probe: float) -> np.ndarray:
-    """Centres (M, 3) of balls of radius ``probe`` that touch the surface from outside at its points, float64."""
-    _check_probe(probe)
-    return surface.points + probe * needed_normals(surface, "a probe standing on it").astype(np.float64)
-
-
-def _check_probe(probe: float) -> None:
-    if not 0 <= probe <= LONGEST:
-        raise ParameterError(f"probe: {probe} is not a radius; give one in A, at least 0, 1.4 for water")
 
 
 @checked
@@ -386,9 +321,3 @@ def _check_memory(argument: str, what: str, count: int, each: int) -> None:
         raise ParameterError(
             f"{argument}: {count:,} {what} need {needed / 1e6:,.0f} MB, where {free / 1e6:,.0f} MB are free; take fewer"
         )
-
-
-def _tree(points: np.ndarray) -> cKDTree:
-    from scipy.spatial import cKDTree
-
-    return cKDTree(points)

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+import gpuopt
 from gpuopt import ArrayError, ParameterError
 from gpuopt import molecule as geometry
 from gpuopt.molecule import Molecule, Surface, closest_contact, electrostatic_size, surface_points
@@ -139,3 +141,40 @@ def test_points_are_tested_in_parts_where_many_atoms_are_near(monkeypatch: pytes
     monkeypatch.setattr(geometry, "_AT_ONCE", 100)
     parts = geometry.surface_points(crowd, density=20)
     assert np.array_equal(whole.points, parts.points)
+
+
+@pytest.fixture(params=["points", "faces"])
+def around_a_ball(request: pytest.FixtureRequest) -> Surface:
+    made = geometry.surface_points(Molecule([[0, 0, 0]], [1], [5.0]))
+    return Surface(made.points, made.normals, ConvexHull(made.points).simplices if request.param == "faces" else None)
+
+
+@pytest.mark.parametrize("away", [5.5, 6.5, 8.0, 9.0, 15.0, 1e3, 1e6])
+def test_an_atom_outside_has_no_depth(around_a_ball: Surface, away: float) -> None:
+    """Nor has one that is farther from the surface than a probe is wide."""
+    two = Molecule([[0, 0, 0], [away, 0, 0]], [1, -1], [2, 1.8])
+    for depth in (geometry.with_depth(two, around_a_ball).depth, -geometry.at_atoms(two, around_a_ball).height):  # type: ignore[operator]
+        np.testing.assert_allclose(depth, [5, 0], rtol=1e-3)
+    for salt in (0.0, 0.1):
+        with pytest.raises(ArrayError, match=r"^surface: atom 1 has a charge and lies on it or outside"):
+            gpuopt.solvation_energy(two, around_a_ball, salt=salt)
+    assert geometry.with_depth(two, Surface(around_a_ball.points)).depth[1] > 0.5 - 1e-3  # type: ignore[index]
+
+
+def test_atoms_by_creases_and_cavities_are_inside() -> None:
+    """The place nearest to one may be of a wall that faces it: of two that meet, or the only one of a small cavity."""
+    pair = Molecule([[0, 0, 0], [5.7, 0, 0], [1.2, 0, 0]], [1, 1, 1], [1.5, 1.5, 0])
+    rng = np.random.default_rng(2)
+    ball = geometry.fibonacci_sphere(60) * 6.0
+    filled = Molecule(np.vstack([ball, 0.7 * ball]), rng.uniform(-1, 1, 120), np.full(120, 1.4))
+    for atoms in (pair, filled):
+        for density in (0.5, 1.0, 3.0, 10.0):
+            surface = geometry.surface_points(atoms, density=density)
+            depth = geometry.with_depth(atoms, surface).depth
+            assert depth is not None
+            assert depth.min() > 0.2
+    one = np.array([[0.0, 0, -1.0]])  # a cavity's only point
+    shell = geometry.fibonacci_sphere(900)
+    walls = Surface(np.vstack([9 * shell, one]), np.vstack([shell, -one]))
+    deep = geometry.with_depth(Molecule([[0, 0, 3.0]], [1]), walls).depth
+    np.testing.assert_allclose(deep, [4 - 2 * 1.4], atol=1e-9)

@@ -82,7 +82,8 @@ def solvation_energy(  # long: half of it is what users read of its arguments
         molecule has it.
     surface
         As in :func:`gpuopt.gem`, for the depths, and for normals with salt; of either dtype. None takes
-        :func:`gpuopt.molecule.surface_points` of the radii where it is needed.
+        :func:`gpuopt.molecule.surface_points` of the radii where it is needed. Its normals say which atoms are outside;
+        without normals all are taken for inside.
     salt, epsilon_in, epsilon_out, ion_exclusion, electrostatic_size, constants
         As in :func:`gpuopt.gem`.
     probe
@@ -99,7 +100,8 @@ def solvation_energy(  # long: half of it is what users read of its arguments
 
     Raises
     ------
-    ArrayError also for an atom with a charge that is not below the surface: its own reaction potential is infinite.
+    ArrayError also for an atom with a charge that is not below the surface, as far as normals or its ``depth`` say: its
+    own reaction potential is infinite.
     Else as :func:`gpuopt.gem`.
 
     Warns
@@ -135,7 +137,7 @@ def solvation_energy(  # long: half of it is what users read of its arguments
     if len(shallow):
         raise ArrayError(
             f"surface: atom {shallow[0]} has a charge and lies on it or outside, where the atom's own reaction "
-            "potential is infinite; give a surface around all charges"
+            "potential is infinite; give a surface around all charges, with its normals outwards"
         )
     least = float(-places.height[charged].max(initial=-LONGEST))
     if model.size > _MOST_DEPTHS * least:  # depths would be lost in the distances from the centre

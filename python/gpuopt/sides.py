@@ -1,0 +1,125 @@
+"""Inside and outside of a surface that is given by points: heights of points, depths of atoms, and which side they are
+on. `gpuopt.molecule` says what each is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked
+from gpuopt.molecule_types import Molecule, Surface
+from gpuopt.point_arrays import LONGEST
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
+_ATOMS_AT_ONCE = 1024  # atoms that each have so many places around held
+_AROUND, _PART = 1000, 5  # places that say which side an atom is on: at most so many, and one in so many of all
+
+
+class Depths(NamedTuple):
+    """Atoms' ``depth`` (N,) in A, and what it is measured from: the places in ``tree``, of which ``nearest`` (N,) is
+    ``distance`` (N,) away."""
+
+    depth: np.ndarray
+    tree: cKDTree
+    distance: np.ndarray
+    nearest: np.ndarray
+
+
+@checked
+def needed_normals(surface: Surface, why: str) -> np.ndarray:
+    """The normals (M, 3), which ``why`` needs. Raises ArrayError where there are none, and where one is not known.
+
+    Examples
+    --------
+    >>> molecule.needed_normals(gpuopt.Surface([[0, 0, 2]], normals=[[0, 0, 3]]), "this")
+    array([[0., 0., 1.]])
+    """
+    if surface.normals is None:
+        raise ArrayError(f"surface: it has no normals, which {why} needs; give Surface(points, normals)")
+    unknown = surface.unknown_normals
+    if len(unknown):
+        raise ArrayError(
+            f"surface: the normals of {len(unknown):,} of its {len(surface):,} points are not known, the first that of "
+            f"point {unknown[0]}, and {why} needs all; compute them, or leave these points out"
+        )
+    return surface.normals
+
+
+def depths(molecule: Molecule, surface: Surface, probe: float) -> Depths:
+    """The depths of a molecule's atoms below a surface: distances to its points, or to balls on them."""
+    on_balls = surface.faces is None and surface.normals is not None
+    places, stands = (standing(surface, probe), probe) if on_balls else (surface.points, 0.0)
+    tree = tree_of(places)
+    distance, nearest = tree.query(molecule.xyz)
+    below = Depths(np.maximum(distance - stands, 0), tree, distance, nearest)
+    if surface.normals is not None:
+        below.depth[_outside(molecule.xyz, below, surface.normals)] = 0
+    return below
+
+
+def _outside(xyz: np.ndarray, below: Depths, normals: np.ndarray) -> np.ndarray:
+    """Indices of the atoms that lie above the nearest place, and above the places around, whose solid angles as the
+    atom sees them are added: the nearest alone may be of the far wall of a crease, or of a cavity with few points. A
+    normal that is not known says nothing."""
+
+    def above(atoms: np.ndarray, places: np.ndarray) -> np.ndarray:
+        away = xyz[atoms, np.newaxis] - below.tree.data[places]
+        lengths = np.linalg.norm(away, axis=2)
+        angles = np.einsum("ijk,ijk->ij", away / lengths[..., np.newaxis], normals[places])
+        return np.asarray(np.nansum(angles / (lengths / lengths[:, :1]) ** 2, axis=1))
+
+    around = np.arange(1, min(_AROUND, 1 + len(normals) // _PART) + 1)
+    found, deep = [], np.flatnonzero(below.depth)
+    for start in range(0, len(deep), _ATOMS_AT_ONCE):
+        atoms = deep[start : start + _ATOMS_AT_ONCE]
+        atoms = atoms[above(atoms, below.nearest[atoms, np.newaxis]) >= 0]
+        found.append(atoms[above(atoms, below.tree.query(xyz[atoms], around)[1]) > 0])
+    return np.concatenate([deep[:0], *found])
+
+
+def heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: float) -> tuple[np.ndarray, np.ndarray]:
+    """Signed distances (n,) of ``points`` to ``surface`` in A, and for each the index of the nearest surface point."""
+    distance, nearest = tree_of(surface.points).query(points)
+    if surface.faces is not None:
+        assert surface.normals is not None
+        above = np.einsum("ij,ij->i", points - surface.points[nearest], surface.normals[nearest]) >= 0
+        return np.where(above, distance, -distance), nearest
+    xyz, radius = bodies(molecule)
+    # Balls of different radii R_i become balls of the largest radius R in four dimensions: atom i is moved along the
+    # fourth axis by sqrt(R^2 - R_i^2). A point is then in some ball where its nearest neighbour is nearer than R.
+    reach = radius + probe
+    farthest = reach.max()
+    lifted = np.column_stack([xyz, np.sqrt((farthest - reach) * (farthest + reach))])  # never below 0, unlike squares
+    hindered = tree_of(lifted).query(np.column_stack([points, np.zeros(len(points))]))[0] < farthest
+    below, standing_nearest = tree_of(standing(surface, probe)).query(points[hindered])
+    distance[hindered], nearest[hindered] = probe - below, standing_nearest
+    return distance, nearest
+
+
+def bodies(molecule: Molecule) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (n, 3) and radii (n,) of the atoms with a radius above zero, float64."""
+    if molecule.radius is None or not molecule.radius.any():
+        raise ArrayError("radius: no atom has one, so there is no surface; give radii in A")
+    bodies = np.flatnonzero(molecule.radius)
+    return molecule.xyz[bodies].astype(np.float64), molecule.radius[bodies].astype(np.float64)
+
+
+def standing(surface: Surface, probe: float) -> np.ndarray:
+    """Centres (M, 3) of balls of radius ``probe`` that touch the surface from outside at its points, float64."""
+    check_probe(probe)
+    return surface.points + probe * needed_normals(surface, "a probe standing on it").astype(np.float64)
+
+
+def check_probe(probe: float) -> None:
+    if not 0 <= probe <= LONGEST:
+        raise ParameterError(f"probe: {probe} is not a radius; give one in A, at least 0, 1.4 for water")
+
+
+def tree_of(points: np.ndarray) -> cKDTree:
+    from scipy.spatial import cKDTree
+
+    return cKDTree(points)
