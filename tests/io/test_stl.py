@@ -81,6 +81,20 @@ def test_normals_of_points_are_weighted_by_angle(tmp_path: Path) -> None:
 
 
 @needs_trimesh
+@pytest.mark.parametrize("unit", [1e-6, 2e-7, 1e-10, 1e-30, 1e30])
+def test_small_triangles_have_their_say(tmp_path: Path, unit: float) -> None:
+    """Two that meet at right angles at the origin, each a right angle wide there, one of them ``unit`` long."""
+    lines = ["solid x"]
+    for second, third in (((1, 0, 0), (0, 1, 0)), ((unit, 0, 0), (0, 0, unit))):
+        lines += ["facet normal 0 0 0", "outer loop"]
+        lines += ["vertex {:e} {:e} {:e}".format(*at) for at in ((0, 0, 0), second, third)] + ["endloop", "endfacet"]
+    made = io.read_stl(written(tmp_path, "a.stl", "\n".join([*lines, "endsolid x\n"])), dtype=np.float64)
+    assert made.normals is not None
+    np.testing.assert_allclose(made.normals[0], [0, -(0.5**0.5), 0.5**0.5], atol=1e-12)
+    np.testing.assert_allclose(made.normals[-1], [0, -1, 0], atol=1e-12)
+
+
+@needs_trimesh
 def test_only_equal_corners_are_merged(tmp_path: Path) -> None:
     near = text().replace("vertex 1.000000e+00", "vertex 1.0000001e+00", 1)
     assert len(io.read_stl(written(tmp_path, "a.stl", near), dtype=np.float64)) == 5

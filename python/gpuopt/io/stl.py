@@ -14,6 +14,7 @@ from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import mean_normals, surface_of
 from gpuopt.io.text import AnyPath, FormatError, finite, opened
 from gpuopt.molecule import Surface
+from gpuopt.point_arrays import unit_vectors
 
 _PART = re.compile(rb"^\s*(facet|vertex)\b", re.IGNORECASE | re.MULTILINE)
 _HEADER, _TRIANGLE = 84, 50  # bytes of the binary form
@@ -41,7 +42,7 @@ def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """
     dtype = real_dtype(dtype)
     try:
-        from trimesh import Trimesh
+        from trimesh import triangles
     except ImportError as error:
         what = f"STL files are read by trimesh, which cannot be imported ({error}): pip install 'gpuopt[lab]'"
         raise Error(what) from error
@@ -54,9 +55,11 @@ def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     points, faces = corners[first[order]], rank[inverse.ravel()].reshape(-1, 3)
-    mesh = Trimesh(points, faces, process=False, validate=False)
+    shapes = _scaled(points[faces])
+    directions = unit_vectors(_by_order(shapes))
+    directions[np.isnan(directions)] = 0  # of a triangle without an area
     normals = mean_normals(
-        len(points), faces.ravel(), np.repeat(mesh.face_normals, 3, axis=0), mesh.face_angles.ravel()
+        len(points), faces.ravel(), np.repeat(directions, 3, axis=0), triangles.angles(shapes).ravel()
     )
     return surface_of(path, np.hstack([points, normals]), dtype, _no_line, faces)
 
@@ -109,9 +112,8 @@ def _check_facets(path: AnyPath, text: bytes, found: int) -> None:
 
 def _check_sides(path: AnyPath, triangles: np.ndarray, stated: np.ndarray) -> None:
     """Raises FormatError where most stated normals point to the other side than the order of the corners says."""
-    by_order = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     with np.errstate(invalid="ignore", over="ignore"):
-        sides = np.sign(np.einsum("ij,ij->i", by_order, stated))
+        sides = np.sign(np.einsum("ij,ij->i", _by_order(_scaled(triangles)), stated))
     against, along = np.count_nonzero(sides < 0), np.count_nonzero(sides > 0)
     if against > along:
         raise FormatError(
@@ -120,6 +122,19 @@ def _check_sides(path: AnyPath, triangles: np.ndarray, stated: np.ndarray) -> No
             f"{against} of {len(sides)} facet normals point against the order of the corners, so which side is the "
             "outside is unclear; write the surface again, with both outwards",
         )
+
+
+def _scaled(triangles: np.ndarray) -> np.ndarray:
+    """Triangles (T, 3, 3) with the first corner at 0 and coordinates up to 1, so that products of these do not vanish;
+    zero where all corners are one."""
+    shapes = triangles - triangles[:, :1]
+    largest = np.abs(shapes).max(axis=(1, 2), keepdims=True)
+    return np.divide(shapes, largest, out=np.zeros_like(shapes), where=largest > 0)
+
+
+def _by_order(shapes: np.ndarray) -> np.ndarray:
+    """The directions (T, 3), of any length, from which the corners of scaled triangles are counter-clockwise."""
+    return np.cross(shapes[:, 1], shapes[:, 2])
 
 
 def _brief(error: Exception) -> str:
