@@ -8,7 +8,7 @@ their dtype unless asked. Computations are in float64. Functions that look for n
 from __future__ import annotations
 
 from dataclasses import replace
-from math import hypot, sqrt
+from math import frexp, hypot, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -187,7 +187,7 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
     surface. The parts that the probe bridges between atoms have no points. The walls of a cavity that can hold a probe
     are included. Atoms of radius zero are left out. Computed in float64; the points are in the order of the atoms and
     have the molecule's dtype. Raises ArrayError where no atom has a radius, ParameterError for a probe or a density out
-    of range.
+    of range, and for a density at which no point is free.
 
     Examples
     --------
@@ -222,6 +222,8 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
             free = np.concatenate([part[(part @ away.T <= limit).all(axis=1)] for part in parts])
             points.append(xyz[i] + radius[i] * free)
             normals.append(free)
+    if not any(map(len, points)):
+        raise ParameterError(f"density: none of the points is free at {density} per square A; give a higher one")
     return Surface(cast(np.concatenate(points), molecule.dtype), cast(np.concatenate(normals), molecule.dtype))
 
 
@@ -288,11 +290,13 @@ def statistics(phi: np.ndarray) -> dict[str, float]:
     values = real("phi", phi, "potentials (M,)")
     if not values.size:
         raise ArrayError("phi: it is empty; give at least one potential")
+    least, most = float(values.min()), float(values.max())
+    unit = 2.0 ** (frexp(max(-least, most))[1] - 1)  # sums of squares in it neither overflow nor vanish
     return {
-        "min": float(values.min()),
-        "max": float(values.max()),
-        "mean": float(values.mean()),
-        "rms": float(np.sqrt(np.mean(values**2))),
+        "min": least,
+        "max": most,
+        "mean": unit * float(np.mean(values / unit)),
+        "rms": unit * float(np.sqrt(np.mean((values / unit) ** 2))),
     }
 
 

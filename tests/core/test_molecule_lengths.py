@@ -178,3 +178,19 @@ def test_atoms_by_creases_and_cavities_are_inside() -> None:
     walls = Surface(np.vstack([9 * shell, one]), np.vstack([shell, -one]))
     deep = geometry.with_depth(Molecule([[0, 0, 3.0]], [1]), walls).depth
     np.testing.assert_allclose(deep, [4 - 2 * 1.4], atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-170, 1.0, 1e170, 1e307])
+def test_statistics_of_any_magnitude(unit: float) -> None:
+    found = geometry.statistics(np.array([3.0, -4.0, 5.0, 4.0, 12.0]) * unit)
+    np.testing.assert_allclose([found["mean"], found["rms"]], [4 * unit, 42**0.5 * unit], rtol=1e-15, atol=5e-324)
+    assert geometry.statistics(np.zeros(2))["rms"] == 0
+    assert geometry.statistics(np.array([1.0, -np.inf]))["rms"] == np.inf
+
+
+def test_a_density_at_which_no_point_is_free() -> None:
+    rng = np.random.default_rng(193)
+    hidden = Molecule(rng.normal(size=(30, 3)) * 0.1, np.ones(30), rng.uniform(0.5, 2, 30))
+    with pytest.raises(ParameterError, match=r"^density: none of the points is free at 0.03 per square A; give"):
+        surface_points(hidden, probe=0, density=0.03)
+    assert len(surface_points(hidden, probe=0, density=3)) > 10
