@@ -66,3 +66,16 @@ def test_a_picture_shows_all_points(some: Surface) -> None:
         for given in (some, Surface(some.points, some.points))
     ]
     assert drawn[0] == drawn[1]
+
+
+def test_an_energy_with_salt_names_the_atom() -> None:
+    atoms = Molecule([[0.0, 0, 0], [0, 0, 1], [0, 0, 2]], [0, 0, 1], [4.0, 1, 1])
+    whole = geometry.surface_points(atoms)
+    assert whole.normals is not None
+    near = np.linalg.norm(whole.points - [0, 0, 2], axis=1).argsort()[:3]
+    normals = whole.normals.copy()
+    normals[near] = np.nan
+    meshed = Surface(whole.points, normals, faces=[[0, 1, 2]])
+    with pytest.raises(ArrayError, match=r"^surface: the normal of its point nearest to atom 2 is not known, and salt"):
+        gpuopt.solvation_energy(atoms, meshed, salt=0.1)
+    assert float(gpuopt.solvation_energy(atoms, meshed)) < 0

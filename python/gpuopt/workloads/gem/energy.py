@@ -161,6 +161,12 @@ def solvation_energy(  # long: half of it is what users read of its arguments
     if not len(charged):
         return SolvationEnergy(0.0, 0.0, dtype)
     normals = None if places.normals is None else places.normals[charged]
+    if normals is not None and model.kappa > 0 and np.isnan(normals).any():
+        atom = charged[np.isnan(normals).any(axis=1)][0]
+        raise ArrayError(
+            f"surface: the normal of its point nearest to atom {atom} is not known, and salt needs it; compute it, or "
+            "leave the point out"
+        )
     phi = gem(
         Molecule(wide.xyz, wide.charge, wide.radius, -places.height).astype(dtype),
         Surface(places.points[charged], normals, height=places.height[charged]).astype(dtype),
