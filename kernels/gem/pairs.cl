@@ -54,6 +54,7 @@
     atom.charge *minimal_term(                                                                                        \
         NOT_NEARER(fma(dx, dx, fma(dy, dy, dz * dz))),                                                                \
         NOT_NEARER(fma(dx + shift.x, dx + shift.x, fma(dy + shift.y, dy + shift.y, (dz + shift.z) * (dz + shift.z)))), \
+        fma(shift.x, 2 * dx + shift.x, fma(shift.y, 2 * dy + shift.y, shift.z * (2 * dz + shift.z))),                  \
         atom.depth, HEIGHT(point.w), model)
 #endif
 #define PAIR(i)                                                                             \

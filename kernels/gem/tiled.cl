@@ -44,7 +44,9 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_tiled(GEM_ARG
         sum[v] = 0;
         place[v] = p;
         shift[v] = s;
-#if DISTANCE == 0
+#if DISTANCE == 0 && KIND == 2
+        shift[v].w = with_square(s.x, s.y, s.z).w / 2;
+#elif DISTANCE == 0
         shift[v] = (REAL4)(2 * s.x, 2 * s.y, 2 * s.z, with_square(s.x, s.y, s.z).w);
 #elif DISTANCE == 1
         place[v] = with_square(p.x, p.y, p.z);
@@ -112,13 +114,27 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_tiled(GEM_ARG
 #else
                     const REAL dx = place[v].x - atom.x, dy = place[v].y - atom.y, dz = place[v].z - atom.z;
                     const REAL whole = fma(dx, dx, fma(dy, dy, dz * dz));
+#if KIND == 2  // d' may be far below d, and the difference far below both
+                    const REAL ex = dx + shift[v].x, ey = dy + shift[v].y, ez = dz + shift[v].z;
+                    const REAL longer =
+                        2 * fma(shift[v].x, dx, fma(shift[v].y, dy, fma(shift[v].z, dz, shift[v].w)));
+#define OTHER_SQUARE fma(ex, ex, fma(ey, ey, ez * ez))
+#define LONGER_BY longer
+#else
 #define OTHER_SQUARE fma(shift[v].x, dx, fma(shift[v].y, dy, fma(shift[v].z, dz, whole + shift[v].w)))
+#endif
+#endif
+#if KIND != 2
+#define LONGER_BY 0
+#elif EXPANDED
+#define LONGER_BY (OTHER_SQUARE - whole)
 #endif
                     const REAL d2 = NOT_NEARER(whole);
 #if RSQRT == 4 && KIND == 0
                     const REAL term = j == 0 && v == 0 ? COMPUTED_ROOT(d2) : RECIPROCAL_ROOT(d2);
 #else
-                    const REAL term = minimal_term(d2, NOT_NEARER(OTHER_SQUARE), DEPTH_AT(i, j), height[v], model);
+                    const REAL term =
+                        minimal_term(d2, NOT_NEARER(OTHER_SQUARE), LONGER_BY, DEPTH_AT(i, j), height[v], model);
 #endif
                     tile_sum[v] = fma(atom.w, term, tile_sum[v]);
                 }

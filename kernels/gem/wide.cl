@@ -7,7 +7,7 @@
 
 kernel void gem_wide(GEM_ARGUMENTS(global const REAL4 *)) {
     const int own = (int)get_global_id(0) * (ROWS * WIDTH);
-    REALV px[ROWS], py[ROWS], pz[ROWS], height[ROWS], sx[ROWS], sy[ROWS], sz[ROWS], sum[ROWS];
+    REALV px[ROWS], py[ROWS], pz[ROWS], height[ROWS], sx[ROWS], sy[ROWS], sz[ROWS], bend[ROWS], sum[ROWS];
 #pragma unroll
     for (int row = 0; row < ROWS; ++row) {
         REAL lanes[7][WIDTH];
@@ -20,6 +20,7 @@ kernel void gem_wide(GEM_ARGUMENTS(global const REAL4 *)) {
         }
         px[row] = VLOAD(lanes[0]), py[row] = VLOAD(lanes[1]), pz[row] = VLOAD(lanes[2]), height[row] = VLOAD(lanes[3]);
         sx[row] = VLOAD(lanes[4]), sy[row] = VLOAD(lanes[5]), sz[row] = VLOAD(lanes[6]);
+        bend[row] = (REALV)(0.5f) * fma(sx[row], sx[row], fma(sy[row], sy[row], sz[row] * sz[row]));
         sum[row] = 0;
     }
     for (int block = 0; block < natoms; block += BLOCK) {
@@ -35,7 +36,8 @@ kernel void gem_wide(GEM_ARGUMENTS(global const REAL4 *)) {
                 const REALV d2 = NOT_NEARER(fma(dx, dx, fma(dy, dy, dz * dz)));
                 const REALV ex = dx + sx[row], ey = dy + sy[row], ez = dz + sz[row];
                 const REALV t = NOT_NEARER(fma(ex, ex, fma(ey, ey, ez * ez)));
-                part[row] = fma((REALV)(atom.w), minimal_term(d2, t, here, height[row], model), part[row]);
+                const REALV longer = 2 * fma(sx[row], dx, fma(sy[row], dy, fma(sz[row], dz, bend[row])));
+                part[row] = fma((REALV)(atom.w), minimal_term(d2, t, longer, here, height[row], model), part[row]);
             }
         }
 #pragma unroll

@@ -18,16 +18,27 @@
 // without AVX-512 (AMD EPYC 7003, 2026-11).
 #if defined(__NV_CL_C_VERSION) && !defined(REAL_IS_DOUBLE)
 #define EXP2(x) native_exp2(x)
+#define RATIO(x, y) native_divide(x, y)
 #else
 #define EXP2(x) exp2(x)
+#define RATIO(x, y) ((x) / (y))
 #endif
 
 // The height A^2 - r^2 of a point, from its w: the distance r, which only KIND 1 and 2 read, or of KIND 3 the height itself, for a
 // difference of rounded lengths would have lost digits.
 #define HEIGHT(w) (KIND == 3 ? (w) : (REAL)(0))
 
-// d2 and t are the squares of d and d'; depth is 1 - (r_i/A)^2, height A^2 - r^2.
-inline REALV minimal_term(const REALV d2, const REALV t, const REALV depth, const REALV height, constant REAL *model) {
+// Distances that are not below the nearest one are the atoms' own.
+#if CLAMP
+#define LONGER(d2, t, longer) ((d2) > (REALV)(model[NEAREST]) && (t) > (REALV)(model[NEAREST]) ? (longer) : (t) - (d2))
+#else
+#define LONGER(d2, t, longer) (longer)
+#endif
+
+// d2 and t are the squares of d and d', longer their difference t - d2, which KIND 2 alone reads and where rounded squares have lost
+// digits; depth is 1 - (r_i/A)^2, height A^2 - r^2.
+inline REALV minimal_term(const REALV d2, const REALV t, const REALV longer, const REALV depth, const REALV height,
+                          constant REAL *model) {
 #if KIND == 0
     return RECIPROCAL_ROOT(d2);
 #else
@@ -41,7 +52,8 @@ inline REALV minimal_term(const REALV d2, const REALV t, const REALV depth, cons
     // w = 1/(d u) serves both reciprocals: 1/d = w u, 1/u = w (w d^2 u).
     const REALV d2u = d2 * u, w = RECIPROCAL_ROOT(d2u * u);
 #if KIND == 2
-    REALV term = EXP2((REALV)(model[KAPPA_2]) * fma(-d2u, w, away)) * w;
+    // d' - d = (d'^2 - d^2) / (d' + d)
+    REALV term = EXP2((REALV)(model[KAPPA_2]) * RATIO(LONGER(d2, t, longer), fma(d2u, w, away))) * w;
     if (MINUS_COULOMB) term = fma((REALV)(-model[WITH_D]) * w, u, term);
 #else
     REALV term = w * fma((REALV)(-model[WITH_U]), w * d2u, DIRECT ? u : (REALV)(0));

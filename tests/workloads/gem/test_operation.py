@@ -11,7 +11,8 @@ import pytest
 
 import gpuopt
 from golden_gem import CHARGE, GOLDEN, NORMALS, SIZE, XYZ
-from gpuopt import Configuration, Molecule, Surface
+from gpuopt import Configuration, Molecule, Surface, papers, problems
+from gpuopt.configuration import complete
 from gpuopt.resolution import resolve
 from gpuopt.workloads.gem.pairs import Scene
 from gpuopt.workloads.gem.solvation import Model
@@ -270,3 +271,30 @@ def test_salt_screens_far_points_to_nothing(device: gpuopt.Device, variant: str 
     got = potential(molecule, Surface((10 + away)[:, np.newaxis] * axes, axes, height=away), **asked)
     np.testing.assert_array_equal(got[:1], near[:1])
     assert np.abs(got[1:]).max() < 1e-25
+
+
+@pytest.mark.parametrize("radius", [300.0, 30000.0])
+def test_far_among_the_ions_no_digits_are_lost(any_device: gpuopt.Device, radius: float) -> None:
+    """Exponents are of differences of distances, not of rounded distances."""
+    rng = np.random.default_rng(0)
+    normals = rng.normal(size=(50, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, np.newaxis]
+    ion = Molecule(np.zeros((1, 3)), np.ones(1), np.full(1, radius - 5)).astype("float32")
+    points = Surface(normals * radius, normals, height=np.full(50, 5.0)).astype("float32")
+    problem = problems.gem(ion, points, salt=1.0)
+    for variant in ("tiled", "wide"):
+        phi = gpuopt.gem(ion, points, salt=1.0, variant=variant, device=any_device)
+        np.testing.assert_allclose(phi, problem.reference, rtol=3e-6)
+
+
+@pytest.mark.parametrize(("salt", "projection"), [(0.15, 200.0), (1.0, 100.0)])
+def test_far_points_among_the_ions_keep_the_tolerance(
+    any_device: gpuopt.Device, salt: float, projection: float
+) -> None:
+    atoms, points = problems.globule(300)
+    problem = problems.gem(atoms, points, salt=salt, projection=projection)
+    for variant in ("tiled", "wide", "paper:basic"):
+        phi = gpuopt.gem(atoms, points, salt=salt, projection=projection, variant=variant, device=any_device)
+        wrong = np.abs(phi - problem.reference)
+        configuration = papers.preset("gem", variant) if ":" in variant else gpuopt.Configuration(variant)
+        assert (wrong <= problem.tolerance_for(complete("gem", configuration))).all()

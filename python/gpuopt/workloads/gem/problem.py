@@ -45,6 +45,8 @@ MIXED, HEIGHTS = (135, 421), (-0.5, 0.75, 3.5)  # atoms and points; most A above
 _TOLERANCE = {"float32": 1e-6, "float64": 1e-13}
 _LITERAL = {"float32": 3e-6, "float64": 3e-13}
 _OF_SUMS = 1.5
+# The formulas as written take exponents among the ions from rounded distances, the others from a point's own alone.
+_LITERAL_SCREENING = 4
 _CLOSE = 0.9  # of the tolerance: what sums of few terms of one sign stay within
 
 
@@ -96,9 +98,12 @@ def gem(  # long: its arguments, and every field of a problem, each named once
     rows, notes = _checked_points(len(atoms), len(points), seed)
     sample = scene.part(rows)
     reference, magnitude = oracle.with_magnitude(*sample.arrays)
+    screened = _of_screening(sample)
 
     def tolerance_of(configuration: Configuration) -> np.ndarray:
-        return _relative(configuration, len(atoms), atoms.dtype) * magnitude
+        literal = complete("gem", configuration).parameters.get("FORM") == 0
+        more = _LITERAL_SCREENING * screened if literal else screened
+        return (_relative(configuration, len(atoms), atoms.dtype) + more) * magnitude
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         out = guarded_output((len(points),), atoms.dtype, device)
@@ -121,7 +126,7 @@ def gem(  # long: its arguments, and every field of a problem, each named once
         seed=seed,
         inputs={"molecule": atoms, "surface": points, "scene": scene, "options": options},
         reference=reference,
-        tolerance=_TOLERANCE[atoms.dtype.name] * magnitude,
+        tolerance=(_TOLERANCE[atoms.dtype.name] + screened) * magnitude,
         footprint_bytes=(4 * len(atoms) + (4 + shifts) * len(points)) * atoms.dtype.itemsize,
         prepare=prepare,
         plain=lambda device: chosen(device, atoms.dtype.name, scene.form, len(atoms), len(points)),
@@ -146,6 +151,14 @@ def _relative(configuration: Configuration, atoms: int, dtype: np.dtype[Any]) ->
     of_sum = _OF_SUMS * unit_roundoff(dtype) * (run + atoms / run) ** 0.5  # a block's, and that of the blocks
     literal = _LITERAL[dtype.name] if levels.get("FORM") == 0 else 0.0
     return max(_TOLERANCE[dtype.name], of_sum) + literal
+
+
+def _of_screening(scene: Scene) -> np.ndarray:
+    """What a rounded distance from the centre changes in the exponents of points (M,) among the ions."""
+    if scene.shift is None:
+        return np.zeros(len(scene.r))
+    among = scene.r > scene.model.ion_radius
+    return np.asarray(unit_roundoff(scene.xyz.dtype) * scene.model.kappa * scene.r * among)
 
 
 def close(atoms: int, points: int, dtype: np.dtype[Any], options: Mapping[str, Any]) -> Problem:
