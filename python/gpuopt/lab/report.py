@@ -179,17 +179,15 @@ class Study(StudyRows):
         return top + tables + (f"<details><summary>explained</summary>{more}</details>" if more else "")
 
     def _sheets(self) -> list[Sheet]:
-        groups = self.groups()
-        if self.points and not groups:
-            from gpuopt.lab.show import points
-
-            return [points.sheet(rows, self) for rows in _by_device(self.points)]
-        if not groups:
-            notes = self.notes or ["no configuration has been measured"]
-            return [Sheet([], ["an empty study"], footers=[("", note) for note in notes])]
+        from gpuopt.lab.show import points
         from gpuopt.lab.show import tables as sheets
 
-        return [sheets.sheet(self, group) for group in groups]
+        made = [sheets.sheet(self, group) for group in self.groups()]
+        made += [points.sheet(rows, self) for rows in _by_device(self.points)]
+        if not made:
+            notes = self.notes or ["no configuration has been measured"]
+            return [Sheet([], ["an empty study"], footers=[("", note) for note in notes])]
+        return made
 
     def _details(self) -> list[Sheet]:
         """What the tables leave out, and at the end the notes."""
@@ -197,8 +195,7 @@ class Study(StudyRows):
 
         groups = self.groups()
         made = [explanation.details(self, group) for group in groups]
-        if self.points and not groups:
-            made = [Sheet([], [], footers=points.remarks(rows)) for rows in _by_device(self.points)]
+        made += [Sheet([], [], footers=points.remarks(rows)) for rows in _by_device(self.points)]
         rest = [("note", note) for note in self.notes] if made else []
         if self.harness and made:
             spent, wall = self.harness

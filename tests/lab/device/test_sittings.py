@@ -15,6 +15,7 @@ import pytest
 import gpuopt
 from gpuopt.lab.device import keeping, profile, sittings
 from gpuopt.lab.device.keeping import keep
+from gpuopt.lab.device.levels import Level
 from gpuopt.lab.device.profile import Ceiling, Profile
 from gpuopt.lab.device.sittings import Sitting
 from gpuopt.lab.timing.statistics import median_ci
@@ -101,6 +102,18 @@ def test_a_ceiling_far_below_the_earlier_ones_is_not_kept() -> None:
     forced = keep(made({"dram.read": 6.5}), before, None, force=True)
     assert (forced.rate("dram.read"), forced.refused) == (6.5, {})
     assert keep(made({"dram.read": 90.0}), before, None).rate("dram.read") == 90.0  # a maximum may well rise
+
+
+def test_ceilings_of_levels_stand_together_with_the_levels() -> None:
+    def curve(rate: float) -> tuple[Level, ...]:
+        return (Level(1e5, rate, rate, rate), Level(None, 20.0, 20.0, 20.0))
+
+    before = keep(made({"cache1": 400.0, "l1": 410.0, "dram.read": 20.0}, levels=curve(400.0)), None, None)
+    now = made({"cache1": 330.0, "l1": ceiling(340.0, apart=0.5), "dram.read": 21.0}, levels=curve(330.0))
+    after = keep(now, before, None)
+    assert (after.rate("cache1"), after.levels[0].rate_gb_s, after.rate("dram.read")) == (400, 400, 21)
+    assert after.refused["cache1"].endswith("but another level is not kept; 400 GB/s stands")
+    assert set(after.refused) == {"cache1", "l1"}
 
 
 def test_a_latency_is_worse_where_it_is_longer() -> None:

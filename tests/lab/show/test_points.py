@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from gpuopt.lab.report import Study
@@ -46,3 +47,15 @@ def test_what_rates_of_repeated_reads_count() -> None:
     text = said(point("reread", "cached", "global", 2.0), point("read", "read", "dram", 2.0))
     assert "of cached: bytes that work-items ask for, whichever level serves them" in text
     assert "bytes that work-items ask for" not in said(point("read", "read", "dram", 2.0))
+
+
+def test_a_sweep_and_a_survey_in_one_study_are_both_shown(tmp_path: Path) -> None:
+    sweep = new_row(kind="summary", role="variant", status="ok", variant="naive", problem="p", median_ms=3.0)
+    both = Study.joined([Study([sweep]), Study([point("copy", "copy", "dram", 2.0)])])
+    assert "naive" in both.to_text(100)
+    assert "copy" in both.to_text(100)
+    lines = both.to_csv(tmp_path / "both.csv").read_text().splitlines()
+    assert len(lines) == 3
+    assert lines[0].endswith("verdict,bound_pct,bound_by,family,bytes,rate,unit,flags")
+    assert "naive" in lines[1]
+    assert "copy" in lines[2]

@@ -23,6 +23,7 @@ SPREADS = 4.0  # so many standard deviations between sittings are no surprise
 BUSY = {"cpu": 0.25, "gpu": 0.5}  # the share of the CPUs' time taken by others beyond which no ceiling is believed
 _ROOT = Path("/")  # tests put a made-up /proc here
 _LESS_IS_BETTER = ("ns", "us")
+_OF_LEVELS = ("cache", "l1")  # names of ceilings that the levels of the memory give
 
 
 def busy_words(device: Device, seconds: float = 0.5) -> str | None:
@@ -60,13 +61,17 @@ def keep(made: Profile, earlier: Profile | None, busy: str | None, force: bool =
     of_unit = [sitting for sitting in before if sitting.unit == made.unit]
     words = {name: busy or why_not(name, ceiling, of_unit) for name, ceiling in made.ceilings.items()}
     doubts = {} if force else {name: reason for name, reason in words.items() if reason}
+    curve = [name for name in made.ceilings if name.startswith(_OF_LEVELS)]
+    of_levels = earlier is not None and bool(earlier.levels) and any(name in doubts for name in curve)
+    if of_levels:  # which are those of one curve
+        doubts = dict.fromkeys(curve, "another level is not kept") | doubts
     good = {name: ceiling for name, ceiling in made.ceilings.items() if name not in doubts}
     held = earlier.ceilings if earlier is not None else {}
     stands = {name: held[name] for name in doubts if name in held}
     kept = replace(made, ceilings={name: (good | stands)[name] for name in made.ceilings if name in good | stands})
     if earlier is not None and not good:
         kept = earlier
-    elif earlier is not None and any(name.startswith(("cache", "l1")) for name in doubts):
+    elif earlier is not None and of_levels:
         kept = replace(kept, levels=earlier.levels)
     told = {name: _told(made.ceilings[name], reason, stands.get(name), earlier) for name, reason in doubts.items()}
     if good:

@@ -56,17 +56,18 @@ INDEX = ("device", "problem", "dtype", "name", "role")  # what tells lines of co
 
 
 def columns(study: StudyRows) -> tuple[str, ...]:
-    """The names of the columns: of comparisons, or of a survey's points."""
-    return ASKED if study.points and not study.summary else COMPARED
+    """The names of the columns: of comparisons, of a survey's points, or of both."""
+    if not study.points:
+        return COMPARED
+    return (*COMPARED, *(name for name in ASKED if name not in COMPARED)) if study.summary else ASKED
 
 
 def lines(study: StudyRows) -> list[dict[str, Cell]]:
     """A mapping of `columns` for each line; None where a row has no such number."""
-    if columns(study) is ASKED:
-        made = [_asked(row) for row in study.points]
-    else:
-        made = [_compared(group, row) for group in study.groups() for row in group.rows]
-    return [{name: _kept(cell) for name, cell in line.items()} for line in made]
+    made = [_compared(group, row) for group in study.groups() for row in group.rows]
+    made += [_asked(row) for row in study.points]
+    names = columns(study)
+    return [{name: _kept(line.get(name)) for name in names} for line in made]
 
 
 def _kept(cell: Cell) -> Cell:
@@ -149,7 +150,7 @@ def as_dataset(study: StudyRows) -> xarray.Dataset:
         import xarray
     except ImportError as error:
         raise ResultsError("to_xarray needs xarray: pip install xarray") from error
-    if columns(study) is ASKED:
+    if study.points:
         raise ResultsError("to_xarray: points have no common axes; use to_pandas()")
     frame = as_frame(COMPARED, lines(study)).set_index(list(INDEX))
     if not frame.index.is_unique:
