@@ -15,8 +15,8 @@ from gpuopt.point_arrays import LONGEST
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
 
-_ATOMS_AT_ONCE = 1024  # atoms that each have so many places around held
-_AROUND, _PART = 1000, 5  # places that say which side an atom is on: at most so many, and one in so many of all
+_NEIGHBOURS = 8  # that tell the area of a place
+_PAIRS_AT_ONCE = 1_000_000  # of atoms and places
 
 
 class Depths(NamedTuple):
@@ -62,23 +62,34 @@ def depths(molecule: Molecule, surface: Surface, probe: float) -> Depths:
 
 
 def _outside(xyz: np.ndarray, below: Depths, normals: np.ndarray) -> np.ndarray:
-    """Indices of the atoms that lie above the nearest place, and above the places around, whose solid angles as the
-    atom sees them are added: the nearest alone may be of the far wall of a crease, or of a cavity with few points. A
-    normal that is not known says nothing."""
+    """Indices of the atoms that lie above the nearest place and outside all of them: the nearest alone may be of the
+    far wall of a crease, or of a cavity with few points. A normal that is not known says nothing."""
+    deep = np.flatnonzero(below.depth)
+    away = np.einsum("ij,ij->i", xyz[deep] - below.tree.data[below.nearest[deep]], normals[below.nearest[deep]])
+    above = deep[~(away < 0)]
+    places = np.asarray(below.tree.data)
+    beyond = ((xyz[above] < places.min(axis=0)) | (xyz[above] > places.max(axis=0))).any(axis=1)
+    near = above[~beyond]
+    return np.concatenate([above[beyond], near[_windings(xyz[near], below.tree, normals) < 0.5]])
 
-    def above(atoms: np.ndarray, places: np.ndarray) -> np.ndarray:
-        away = xyz[atoms, np.newaxis] - below.tree.data[places]
-        lengths = np.linalg.norm(away, axis=2)
-        angles = np.einsum("ijk,ijk->ij", away / lengths[..., np.newaxis], normals[places])
-        return np.asarray(np.nansum(angles / (lengths / lengths[:, :1]) ** 2, axis=1))
 
-    around = np.arange(1, min(_AROUND, 1 + len(normals) // _PART) + 1)
-    found, deep = [], np.flatnonzero(below.depth)
-    for start in range(0, len(deep), _ATOMS_AT_ONCE):
-        atoms = deep[start : start + _ATOMS_AT_ONCE]
-        atoms = atoms[above(atoms, below.nearest[atoms, np.newaxis]) >= 0]
-        found.append(atoms[above(atoms, below.tree.query(xyz[atoms], around)[1]) > 0])
-    return np.concatenate([deep[:0], *found])
+def _windings(points: np.ndarray, tree: cKDTree, normals: np.ndarray) -> np.ndarray:
+    """How often places with outward normals go round each of the points (n,): 1 inside of a closed surface, 0 outside.
+
+    Barill et al. 2018, *Fast winding numbers for soups and clouds*, equation 4, every place a dipole of the area that
+    its nearest neighbours leave it.
+    """
+    if not len(points):
+        return np.zeros(0)
+    places, known = np.asarray(tree.data), np.nan_to_num(normals)
+    count = min(_NEIGHBOURS, len(places) - 1)
+    across = tree.query(places, count + 1)[0].reshape(len(places), -1)[:, -1]
+    dipoles = known * (across**2 / (4 * max(count, 1)))[:, np.newaxis]  # area / (4 pi)
+    found = [np.zeros(0)]
+    for start in range(0, len(points), step := max(1, _PAIRS_AT_ONCE // len(places))):
+        away = points[start : start + step, np.newaxis] - places
+        found.append(-np.einsum("ijk,jk->ij", away / np.linalg.norm(away, axis=2, keepdims=True) ** 3, dipoles).sum(1))
+    return np.concatenate(found)
 
 
 def heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: float) -> tuple[np.ndarray, np.ndarray]:
