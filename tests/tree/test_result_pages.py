@@ -102,3 +102,24 @@ def test_an_interval_has_the_digits_that_it_supports(root: Path, monkeypatch: py
     assert Aim("", lambda: Value(1), least=2).verdict(Value(1.98, 1.97, 1.99)) == "missed by 1 %"
     assert Aim("", lambda: Value(1), least=90, unit="%").verdict(Value(89, 85, 95)).startswith("missed by 1 points; ")
     assert Aim("", lambda: Value(1), most=0.2).verdict(Value(0.1)) == "met"
+
+
+def test_a_ceiling_that_a_profile_refused_is_no_agreement(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profile keeps an earlier one's value where its own rounds disagreed: that value agrees with itself."""
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import device, values
+
+    kept = {"local": {"rate": 226.0}, "read": {"rate": 30.0}, "fp32": {"rate": 100.0}}
+    told = "182 GB/s in this sitting, but its rounds disagree: the middle half lies 45 % apart; 226 GB/s stands"
+    held = {
+        "first": {"ceilings": kept, "refused": {}},
+        "second": {"ceilings": kept | {"fp32": {"rate": 80.0}}, "refused": {"local": told}},
+    }
+    monkeypatch.setattr(values, "_profile", held.__getitem__)
+    pair = values.Profile("first"), values.Profile("second")
+    assert device.within(*pair, 10) == (1, 2)
+
+    shown = device.ceilings({"": pair}, [("local, GB/s", "local", 1)])()
+    assert shown.splitlines()[-1] == "| local, GB/s | 226.0 | about 182, not kept |  |"
+    aim = device.agreement({"CPU": pair})().splitlines()[-1]
+    assert "1 of 2 that both kept | at least 100 % | 50.00 % | missed by 50 points" in aim

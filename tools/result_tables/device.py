@@ -66,11 +66,11 @@ def _told(profile: Profile, name: str, factor: float) -> Cell:
     if profile.has(name):
         return profile.ceiling(name) * factor
     doubted = profile.doubted(name)
-    return "none found" if doubted is None else f"about {significant(doubted * factor)}, not kept"
+    return "none found" if doubted is None else f"about {significant(doubted * factor, 3)}, not kept"
 
 
 def difference(first: Profile, again: Profile, name: str) -> float | None:
-    """By how many % the lower of the two lies below the higher; None where one has it not."""
+    """By how many % the lower of the two lies below the higher; None where one has it not, or did not keep its own."""
     if not (first.has(name) and again.has(name)):
         return None
     one, other = first.ceiling(name).mid, again.ceiling(name).mid
@@ -78,29 +78,20 @@ def difference(first: Profile, again: Profile, name: str) -> float | None:
 
 
 def within(first: Profile, again: Profile, percent: float) -> tuple[int, int]:
-    """How many of the ceilings that both have agree so well, and how many there are."""
+    """How many of the ceilings that both kept agree so well, and how many there are."""
     apart = [found for name in first.held["ceilings"] if (found := difference(first, again, name)) is not None]
     return sum(one <= percent for one in apart), len(apart)
 
 
 def agreement(profiles: Profiles) -> Table:
-    """The aim that two profiles of a device agree."""
+    """The aim that two profiles of a device agree, and of how many ceilings it is."""
 
-    def share(first: Profile, again: Profile) -> Value:
-        near, all_of_them = within(first, again, 10)
-        return Value(100 * near / all_of_them)
+    def aim(place: str, pair: tuple[Profile, Profile]) -> Aim:
+        near, all_of_them = within(*pair, 10)
+        text = f"{_led(place)}ceilings on which two profiles agree within 10 %: {near} of {all_of_them} that both kept"
+        return Aim(text, lambda: Value(100 * near / all_of_them), least=100, unit="%")
 
-    return aims(
-        *(
-            Aim(
-                f"{_led(name)}ceilings on which two profiles agree within 10 %",
-                lambda pair=pair: share(*pair),
-                least=100,
-                unit="%",
-            )
-            for name, pair in profiles.items()
-        )
-    )
+    return lambda: aims(*(aim(place, pair) for place, pair in profiles.items()))()
 
 
 def levels(profiles: dict[str, Profile]) -> Table:

@@ -238,7 +238,8 @@ class Profile:
         return Value(found["rate"], found.get("lo"), found.get("hi"))
 
     def has(self, name: str) -> bool:
-        return name in self.held["ceilings"]
+        """Whether it was measured in this profile and kept. What it refused may have an earlier profile's value."""
+        return name in self.held["ceilings"] and name not in self.held["refused"]
 
     def doubted(self, name: str) -> float | None:
         """The rate of a ceiling that was measured and not kept, since its rounds disagreed; else None."""
