@@ -123,3 +123,15 @@ def test_a_ceiling_that_a_profile_refused_is_no_agreement(root: Path, monkeypatc
     assert shown.splitlines()[-1] == "| local, GB/s | 226.0 | about 182, not kept |  |"
     aim = device.agreement({"CPU": pair})().splitlines()[-1]
     assert "1 of 2 that both kept | at least 100 % | 50.00 % | missed by 50 points" in aim
+
+
+def test_the_best_kernel_on_cpus_is_the_fastest_that_the_rows_hold(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (root / "results").exists():
+        pytest.skip("source distributions are without results/")
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import gem_cpu
+
+    for rows in gem_cpu.BIG.values():
+        kernels = [row for row in rows.group.rows if row["role"] == "variant" and row["status"] == "ok"]
+        loop = rows.row("C++ loop")["median_ms"]
+        assert gem_cpu.best(rows).mid == pytest.approx(max(loop / row["median_ms"] for row in kernels), rel=0.01)

@@ -35,7 +35,7 @@ def _pages() -> list[tuple[str, str, str, Source]]:
     back = tomography_h200.CUBE512.rate("image", "gop_s").bare
     read, peak = (device_h200.FIRST.ceiling(name).bare for name in ("dram.read", "float32"))
     products = _runtimes(lambda name: spmv_cpu.PLACES[f"{name}, 50 MB"].speedup("M @ x", "SciPy dia_array"), " times")
-    loops = _runtimes(lambda name: gem_cpu.BIG[name].speedup(gem_cpu.BEST[name], "C++ loop"), " times")
+    loops = _runtimes(lambda name: gem_cpu.best(gem_cpu.BIG[name]), " times")
     numpy = _runtimes(lambda name: gemm_cpu.PLACES[f"{name}, 2048"].speedup("packed", "NumPy"), " times")
     iradon = _runtimes(lambda name: tomography_cpu.FBP[name].value("ratio"), " times")
     reads = _runtimes(lambda name: device_cpu.PROFILES[name][1].ceiling("l1"), " GB/s")

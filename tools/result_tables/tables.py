@@ -37,6 +37,17 @@ def tried(lines: Callable[[], Sequence[tuple[str, str, str]]]) -> Table:
     return lambda: markdown(["hypothesis", "measured", "rows"], lines(), words=True)
 
 
+def findings(points: Callable[[], Sequence[str]]) -> Table:
+    """Sentences that have the rows' numbers in them, a point each."""
+    return lambda: "\n".join(f"- {point}" for point in points())
+
+
+def between(values: Sequence[float], form: str = ".2f") -> str:
+    """The least and the greatest of some numbers, `1.46 to 1.72`; one where they read alike."""
+    least, most = (f"{end(values):{form}}" for end in (min, max))
+    return least if least == most else f"{least} to {most}"
+
+
 # ---------------------------------------------------------------- rows by columns
 
 
@@ -278,10 +289,12 @@ __all__ = [
     "Table",
     "aims",
     "behind",
+    "between",
     "bound",
     "compared",
     "error",
     "faster",
+    "findings",
     "grid",
     "ladder",
     "markdown",
