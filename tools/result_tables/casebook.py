@@ -87,7 +87,7 @@ def _projects() -> list[Line]:
             project.name,
             f"{project.speed} ({project.level})",
             project.energy,
-            *(lessons.kernel_gains(project, findings) or "not measured" for findings in all_found.values()),
+            *(lessons.kernel_gains(project, findings) for findings in all_found.values()),
         ]
         for project in lessons.PROJECTS
     ]

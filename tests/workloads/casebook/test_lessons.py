@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import gpuopt
 from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.timing import verification
 from gpuopt.workloads.casebook import lessons, query_bytes
-from gpuopt.workloads.casebook.findings import Finding
+from gpuopt.workloads.casebook.findings import Finding, Program
 from gpuopt.workloads.casebook.index import chosen, entries
 
 
@@ -48,6 +50,29 @@ def test_gains_of_projects_are_of_fixes_alone() -> None:
         lessons.kernel_gains(viennacl, [finding("C1", "f2", 0.1, "FAST"), finding("C1", "tlp", 0.5, "FAST")])
         == "C1 2.00x"
     )
+
+
+def refused(id: str, version: str, mid: float) -> Finding:
+    """It has a time, of which no verdict is given."""
+    why = "the baseline differed from itself by 37 %"
+    ratio = Ratio(mid, mid, mid, "AMBIGUOUS", 10, refused=why)
+    return dataclasses.replace(finding(id, version, mid, "FAST"), ratio=ratio, reason=why)
+
+
+def test_gains_that_were_refused_are_not_told_as_never_measured() -> None:
+    viennacl = next(each for each in lessons.PROJECTS if each.name == "ViennaCL")
+    refusals = [refused("A6", "row per group", 0.3), refused("C1", "tlp", 0.5)]
+    assert lessons.kernel_gains(viennacl, refusals) == "A6 no verdict, C1 no verdict"
+    kept = finding("C1", "tlp f2", 0.8, "FAST")
+    assert lessons.kernel_gains(viennacl, [*refusals, kept]) == "A6 no verdict, C1 1.25x"
+    absent = dataclasses.replace(kept, ratio=None, reason="unsupported")
+    assert lessons.kernel_gains(viennacl, [refusals[0], absent]) == "A6 no verdict, C1 not measured"
+    assert lessons.kernel_gains(viennacl, [absent]) == "C1 not measured"
+    assert lessons.kernel_gains(viennacl, []) == "", "of entries that were not chosen nothing is said"
+
+    called = Program({}, {}, refusals[1].ratio)  # type: ignore[arg-type]
+    assert lessons.program_gains(viennacl, [dataclasses.replace(kept, program=called)]) == "C1 no verdict"
+    assert lessons.program_gains(viennacl, [kept]) == ""
 
 
 @pytest.mark.parametrize(("rows", "times"), [(256, 1.0), (512, 1.4375), (1024, 2.3125)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.rows.table import ABSENT, Column, Forms, Line, Sheet, significant
 from gpuopt.workloads.casebook.entry import Word
 from gpuopt.workloads.casebook.findings import Finding
@@ -95,33 +96,33 @@ def sides(rule: Rule, findings: Sequence[Finding]) -> tuple[list[str], list[str]
 
 
 def kernel_gains(project: Project, findings: Sequence[Finding]) -> str:
-    """The gains here of the project's entries, their kernels alone: `A6 29.7x, C1 1.5x`, of each the best fix; empty
-    where none has a ratio."""
+    """The gains here of the project's entries, their kernels alone: `A6 29.7x, C1 1.5x`, of each the best fix. An entry
+    is told as `no verdict` where none of its times admits one, and as `not measured` where it has no ratio at all;
+    nothing is told of one without findings."""
     parts = []
     for id in project.entries:
-        gains = [
-            1 / each.ratio.mid
-            for each in findings
-            if each.entry.id == id and each.version.kind in ("fix", "flag") and each.ratio and not each.reason
-        ]
-        parts += [f"{id} {significant(max(gains))}x"] if gains else []
+        fixes = _fixes(id, findings)
+        told = _best_gain(id, [each.ratio for each in fixes if each.ratio])
+        parts += [told or f"{id} not measured"] if fixes else []
     return ", ".join(parts)
 
 
 def program_gains(project: Project, findings: Sequence[Finding]) -> str:
     """The same of whole calls, where those of a fix were measured."""
-    parts = []
-    for id in project.entries:
-        whole = [
-            1 / each.program.ratio.mid
-            for each in findings
-            if each.entry.id == id
-            and each.version.kind in ("fix", "flag")
-            and each.program
-            and not each.program.ratio.refused
-        ]
-        parts += [f"{id} {significant(max(whole))}x"] if whole else []
-    return ", ".join(parts)
+    found = [
+        _best_gain(id, [each.program.ratio for each in _fixes(id, findings) if each.program]) for id in project.entries
+    ]
+    return ", ".join(filter(None, found))
+
+
+def _fixes(id: str, findings: Sequence[Finding]) -> list[Finding]:
+    return [each for each in findings if each.entry.id == id and each.version.kind in ("fix", "flag")]
+
+
+def _best_gain(id: str, ratios: Sequence[Ratio]) -> str:
+    """`A6 29.7x`, `A6 no verdict` where all are refused; empty without ratios."""
+    gains = [1 / ratio.mid for ratio in ratios if not ratio.refused]
+    return f"{id} {significant(max(gains))}x" if gains else f"{id} no verdict" if ratios else ""
 
 
 def sheet(findings: Sequence[Finding]) -> Sheet:
