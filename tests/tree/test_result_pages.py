@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -135,3 +136,24 @@ def test_the_best_kernel_on_cpus_is_the_fastest_that_the_rows_hold(root: Path, m
         kernels = [row for row in rows.group.rows if row["role"] == "variant" and row["status"] == "ok"]
         loop = rows.row("C++ loop")["median_ms"]
         assert gem_cpu.best(rows).mid == pytest.approx(max(loop / row["median_ms"] for row in kernels), rel=0.01)
+
+
+@pytest.mark.parametrize("page", ["device_cpu", "gem_cpu", "gemm_cpu", "spmv_h200", "tomography_h200"])
+def test_what_a_page_finds_has_the_numbers_of_its_rows(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    tables = importlib.import_module(f"result_tables.{page}").TABLES
+    told = tables["findings"]()
+    assert f"{told}\n<!-- end -->" in (pages / f"{page.replace('_', '-')}.md").read_text(encoding="utf-8")
+    assert all(line.startswith("- ") for line in told.splitlines())
+
+
+def test_numbers_in_sentences_are_the_least_and_the_greatest(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables.tables import between, findings
+
+    assert between([1.7148, 1.46, 1.629]) == "1.46 to 1.71"
+    assert between([34.53, 61.9, 48.0], ".0f") == "35 to 62"
+    assert between([1.001, 1.002], ".1f") == "1.0"
+    assert findings(lambda: ["one", "two"])() == "- one\n- two"
