@@ -10,12 +10,12 @@ import numpy as np
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.molecule_types import Molecule, Surface
-from gpuopt.point_arrays import LONGEST
+from gpuopt.point_arrays import LONGEST, unit_vectors
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
 
-_NEIGHBOURS = 8  # that tell the area of a place
+_NEIGHBOURS, _UNEVEN = 8, 4  # that tell the area of a place, of which none has so many times the usual one
 _PAIRS_AT_ONCE = 1_000_000  # of atoms and places
 
 
@@ -57,39 +57,53 @@ def depths(molecule: Molecule, surface: Surface, probe: float) -> Depths:
     distance, nearest = tree.query(molecule.xyz)
     below = Depths(np.maximum(distance - stands, 0), tree, distance, nearest)
     if surface.normals is not None:
-        below.depth[_outside(molecule.xyz, below, surface.normals)] = 0
+        below.depth[_outside(molecule.xyz, below, surface.normals, surface.faces)] = 0
     return below
 
 
-def _outside(xyz: np.ndarray, below: Depths, normals: np.ndarray) -> np.ndarray:
-    """Indices of the atoms that lie above the nearest place and outside all of them: the nearest alone may be of the
-    far wall of a crease, or of a cavity with few points. A normal that is not known says nothing."""
-    deep = np.flatnonzero(below.depth)
-    away = np.einsum("ij,ij->i", xyz[deep] - below.tree.data[below.nearest[deep]], normals[below.nearest[deep]])
-    above = deep[~(away < 0)]
-    places = np.asarray(below.tree.data)
-    beyond = ((xyz[above] < places.min(axis=0)) | (xyz[above] > places.max(axis=0))).any(axis=1)
-    near = above[~beyond]
-    return np.concatenate([above[beyond], near[_windings(xyz[near], below.tree, normals) < 0.5]])
+def _outside(xyz: np.ndarray, below: Depths, normals: np.ndarray, faces: np.ndarray | None) -> np.ndarray:
+    """Indices of the atoms that the surface does not go round, of those that are not clearly below the nearest place.
+    That alone may be of the far wall of a crease, or of a cavity with few points. A normal that is not known says
+    nothing."""
+    places, deep = np.asarray(below.tree.data), np.flatnonzero(below.depth)
+    own = below.nearest[deep]
+    cosines = np.einsum("ij,ij->i", unit_vectors(xyz[deep] - places[own]), normals[own])
+    atoms = deep[~(cosines < -0.5)]
+    outside = ((xyz[atoms] < places.min(axis=0)) | (xyz[atoms] > places.max(axis=0))).any(axis=1)
+    near = np.flatnonzero(~outside)
+    if len(near):
+        outside[near] = _windings(xyz[atoms[near]], below.tree, normals, faces) < 0.5
+    return np.asarray(atoms[outside])
 
 
-def _windings(points: np.ndarray, tree: cKDTree, normals: np.ndarray) -> np.ndarray:
+def _windings(points: np.ndarray, tree: cKDTree, normals: np.ndarray, faces: np.ndarray | None) -> np.ndarray:
     """How often places with outward normals go round each of the points (n,): 1 inside of a closed surface, 0 outside.
 
-    Barill et al. 2018, *Fast winding numbers for soups and clouds*, equation 4, every place a dipole of the area that
-    its nearest neighbours leave it.
+    Every place is a dipole of its area: Barill et al. 2018, *Fast winding numbers for soups and clouds*, equation 4.
     """
-    if not len(points):
-        return np.zeros(0)
-    places, known = np.asarray(tree.data), np.nan_to_num(normals)
-    count = min(_NEIGHBOURS, len(places) - 1)
-    across = tree.query(places, count + 1)[0].reshape(len(places), -1)[:, -1]
-    dipoles = known * (across**2 / (4 * max(count, 1)))[:, np.newaxis]  # area / (4 pi)
-    found = [np.zeros(0)]
+    middle, extent = tree.data.mean(axis=0), np.ptp(tree.data, axis=0).max() or 1.0
+    places, points = (tree.data - middle) / extent, (points - middle) / extent
+    areas = _areas_by_neighbours(places) if faces is None else _areas_by_faces(places, faces)
+    dipoles = np.nan_to_num(normals) * (areas / (4 * np.pi))[:, np.newaxis]
+    found = []
     for start in range(0, len(points), step := max(1, _PAIRS_AT_ONCE // len(places))):
-        away = points[start : start + step, np.newaxis] - places
-        found.append(-np.einsum("ijk,jk->ij", away / np.linalg.norm(away, axis=2, keepdims=True) ** 3, dipoles).sum(1))
+        away = places - points[start : start + step, np.newaxis]
+        found.append(np.einsum("ijk,jk->i", away / np.linalg.norm(away, axis=2, keepdims=True) ** 3, dipoles))
     return np.concatenate(found)
+
+
+def _areas_by_faces(places: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """A third of each triangle at its corners."""
+    first, second, third = (places[corner] for corner in faces.T)
+    areas = np.linalg.norm(np.cross(second - first, third - first), axis=1) / 6
+    return np.bincount(faces.ravel(), np.repeat(areas, 3), len(places))
+
+
+def _areas_by_neighbours(places: np.ndarray) -> np.ndarray:
+    """Of the circle that a place shares with its nearest neighbours; they may be far from the few of a cavity."""
+    count = min(_NEIGHBOURS, len(places) - 1)
+    areas = np.pi * tree_of(places).query(places, [count + 1])[0][:, 0] ** 2 / max(count, 1)
+    return np.asarray(np.minimum(areas, _UNEVEN * np.median(areas)))
 
 
 def heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: float) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import gpuopt
-from gpuopt import ArrayError, ParameterError
+from gpuopt import ArrayError, ParameterError, problems
 from gpuopt import molecule as geometry
 from gpuopt.molecule import Molecule, Surface, closest_contact, electrostatic_size, surface_points
 from gpuopt.point_arrays import LONGEST
@@ -159,6 +159,35 @@ def test_an_atom_outside_has_no_depth(around_a_ball: Surface, away: float) -> No
         with pytest.raises(ArrayError, match=r"^surface: atom 1 has a charge and lies on it or outside"):
             gpuopt.solvation_energy(two, around_a_ball, salt=salt)
     assert geometry.with_depth(two, Surface(around_a_ball.points)).depth[1] > 0.5 - 1e-3  # type: ignore[index]
+
+
+def test_atoms_in_the_water_of_a_torus_and_between_atoms_are_outside() -> None:
+    """Where the places near to them go on behind, and where few are near."""
+    rng = np.random.default_rng(3)
+    around, along = (part.ravel() for part in np.meshgrid(*(np.linspace(0, 2 * np.pi, n, False) for n in (48, 96))))
+
+    def tube(radius: float, t: np.ndarray, p: np.ndarray) -> np.ndarray:
+        reach = 12 + radius * np.cos(p)
+        return np.stack([reach * np.cos(t), reach * np.sin(t), radius * np.sin(p)], axis=1)
+
+    walls = tube(4.0, along, around)
+    surface = Surface(walls, walls - tube(0.0, along, around))
+    t, p = rng.uniform(0, 2 * np.pi, (2, 500))
+    for height, outside in ((1.5, True), (3.0, True), (-2.0, False)):
+        atoms = Molecule(tube(4.0 + height, t, p), np.ones(500))
+        depth = geometry.with_depth(atoms, surface, probe=0.0).depth
+        assert depth is not None
+        assert (depth == 0).all() == outside
+        assert (depth > 0).all() != outside
+    globule, _ = problems.globule(300)
+    xyz, radius = globule.xyz, globule.radius
+    water = rng.uniform(-14, 14, (3000, 3)) + xyz.mean(axis=0)
+    water = water[(np.linalg.norm(water[:, np.newaxis] - xyz, axis=2) - radius).min(axis=1) > 1.45]
+    both = Molecule(np.vstack([xyz, water]), np.ones(300 + len(water)), [*radius, *np.zeros(len(water))])
+    depth = geometry.with_depth(both, surface_points(globule, density=3.0)).depth
+    assert depth is not None
+    assert (depth[:300] > 0).all()
+    assert (depth[300:] == 0).all()
 
 
 def test_atoms_by_creases_and_cavities_are_inside() -> None:
