@@ -241,11 +241,3 @@ def test_damage_is_named(changed: dict[str, Any], word: str) -> None:
 def test_what_is_no_file_of_claims_is_named(text: str) -> None:
     with pytest.raises(Error, match=r"papers/claims/torn\.json"):
         claims.parse(text, "torn")
-
-
-def test_what_is_handed_out_is_shared_and_cannot_be_changed() -> None:
-    loaded = claims.load(KEYS[0])
-    selectors = [claim.test.of for claim in loaded.claims if claim.test]
-    for shared in (loaded.studies, loaded.takes, loaded.presets_without_claim, selectors[0].parameters):
-        with pytest.raises(TypeError, match="does not support item assignment"):
-            shared["more"] = 1  # type: ignore[index]

@@ -17,7 +17,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from types import MappingProxyType
 from typing import Any
 
 from gpuopt._core import Error, ParameterError
@@ -195,8 +194,7 @@ def parse(text: str, key: str) -> PaperClaims:
         }
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, ParameterError) as error:
         raise Error(f"{path_of(key)}: {error}") from error
-    held = MappingProxyType({workload: MappingProxyType(whys) for workload, whys in without.items()})
-    return PaperClaims(key, MappingProxyType(studies), claims, figures, held, MappingProxyType(takes))
+    return PaperClaims(key, studies, claims, figures, without, takes)
 
 
 def _claim(paper: str, entry: Any, studies: Mapping[str, str]) -> Claim:
@@ -292,8 +290,7 @@ def _selector(what: str, value: Any) -> Selector:
         role = checks.word(f"{what}: role", value.get("role", "variant"), ROLES)
         inside = [f"{name}={level}" for name, level in {**levels, **sizes}.items()]
         told = " ".join(filter(None, [str(value["variant"]), f"({', '.join(inside)})" if inside else "", dtype]))
-        held, sized = MappingProxyType(levels), MappingProxyType(sizes)
-        return Selector(told, None, value["variant"], held, False, role, dtype, sized)
+        return Selector(told, None, value["variant"], levels, False, role, dtype, sizes)
     text = checks.text(what, value)
     if text.startswith("paper:"):
         return Selector(text, preset=text)
@@ -301,8 +298,7 @@ def _selector(what: str, value: Any) -> Selector:
     if role in ("call", "peer") and rest:
         return Selector(text, variant=rest, role=role)
     configuration = Configuration.parse(text)
-    held = MappingProxyType(configuration.parameters)
-    return Selector(text, None, configuration.variant, held, exact="(" in text)
+    return Selector(text, None, configuration.variant, configuration.parameters, exact="(" in text)
 
 
 def _figure(entry: Any, ids: set[str]) -> Figure:

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from types import MappingProxyType
 from typing import Any
 
 from gpuopt import papers
@@ -49,7 +48,7 @@ def of(workload: str) -> Mapping[str, Finding]:
     file = resources.files(papers).joinpath("findings", f"{workload}.json")
     if not file.is_file():
         raise ParameterError(f"workload: there are no findings for {workload!r}")
-    return MappingProxyType(parse(file.read_text(encoding="utf-8"), f"findings/{workload}.json"))
+    return parse(file.read_text(encoding="utf-8"), f"findings/{workload}.json")
 
 
 def parse(text: str, name: str) -> dict[str, Finding]:
