@@ -217,6 +217,14 @@ def test_what_a_round_writes_is_what_is_not_const_where_both_arrays_of_a_pair_we
     stepped(*both, TURNS, w=w, o=o)(**given)  # each may be written
 
 
+@pytest.mark.parametrize(("w", "o"), [("output", "scratch"), ("scratch", "output")])
+def test_no_rounds_at_all_leave_what_was_written_before(any_device: gpuopt.Device, w: str, o: str) -> None:
+    text = STEP.replace("step(__global float* w", "step(__global const float* w")
+    both = [lab.stage("copied", "x w", EACH), lab.stage("copied", "x o", EACH)]
+    ones = np.ones(4, np.float32)
+    assert (stepped(*both, TURNS, w=w, o=o, text=text)(x=ones, rounds=0, device=any_device) == 1).all()
+
+
 def test_results_that_may_be_swapped(any_device: gpuopt.Device) -> None:
     zeros = np.zeros(4, np.float32)
     given = {"x": zeros, "rounds": 2, "device": any_device}

@@ -58,7 +58,11 @@ def test_what_does_not_build_any_more_failed() -> None:
     assert [one.split(" ")[0] for one in found.failed] == ["b"]
     assert not found.gone
     assert not found.ok
-    assert lab.compare(old, Study.joined([old, failed])).ok  # it ran in the end
+    assert lab.compare(old, Study.joined([failed, old])).ok  # it ran in the end
+    assert lab.compare(old, Study.joined([old, failed])).failed  # the search of an edited kernel, in one file
+    cold = {"cache_state": "cold"}
+    both = Study.joined([old, study({"b": 1.0}, **(timed | cold))])
+    assert len(lab.compare(both, Study.joined([new, study({"b": 1.0}, **(timed | cold))])).failed) == 1
     assert lab.compare(new, old).added
     wrong = study({}, failed=("b",), **timed)
     assert lab.compare(old, Study.joined([old, wrong])).failed  # the last counts, in one file too

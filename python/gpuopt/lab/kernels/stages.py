@@ -296,9 +296,12 @@ def _only_written(
 
 
 def _written_last(launches: Sequence[Step], swapping: Sequence[Stage], under: str, name: str) -> str | None:
-    """The array that holds what rounds wrote last ``under`` a name; None where a later stage takes the result
-    ``name``."""
-    last = max(n for n, step in enumerate(launches) if step.stage in swapping and under in step.stage.arguments)
+    """The array that holds what rounds wrote last ``under`` a name; None where there are no rounds, and where a later
+    stage takes the result ``name``."""
+    places = [n for n, step in enumerate(launches) if step.stage in swapping and under in step.stage.arguments]
+    if not places:
+        return None
+    last = places[-1]
     after = [step for step in launches[last + 1 :] if step.stage not in swapping]
     taken = any(name in map(step.array, step.stage.arguments) for step in after)
     return None if taken else launches[last].array(under)

@@ -24,7 +24,8 @@ ASSUMED = (
 )
 WIDE = 1.959964  # of a normal distribution, 95 %
 ROLES = ("variant", "call", "peer")
-IDENTITY = ("device", "workload", "problem", "variant", "params", "sizes", "dtype", "data")
+RESULTS = ("search", "summary")
+IDENTITY = ("device", "workload", "problem", "variant", "params", "sizes", "dtype", "data", "cache_state", "protocol")
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,9 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     >>> [(one.name, one.word) for one in lab.compare(old, new).changes]
     [('naive · tmv 4096', 'slower')]
     """
-    before, after = _timed(old), _timed(new)
+    before, after, now = _timed(old), _timed(new), _failing(new)
     common = [key for key in before if key in after]
     lost = [key for key in before if key not in after]
-    now = _failing(new) - {_identity(row) for _, row in after.values()}
     failed = [key for key in lost if _identity(before[key][1]) in now]
     if not common and not failed:
         raise ParameterError("new: it has nothing in common with the old study; compare studies of the same problems")
@@ -140,8 +140,10 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
 
 
 def _timed(study: StudyRows) -> dict[str, tuple[Group, Row]]:
-    """The rows that are compared, the last of each key."""
-    return {_key(row): (group, row) for group in study.groups() for row in group.rows if _is_compared(row)}
+    """The rows that are compared, the last of each key, of all that did not fail since."""
+    failing = _failing(study)
+    found = ((group, row) for group in study.groups() for row in group.rows if _is_compared(row))
+    return {_key(row): (group, row) for group, row in found if _identity(row) not in failing}
 
 
 def _repeated(study: StudyRows) -> list[str]:
@@ -151,8 +153,10 @@ def _repeated(study: StudyRows) -> list[str]:
 
 
 def _failing(study: StudyRows) -> set[str]:
-    """Who at some time did not build, run or compute right. Such a row may have no clock, options or work-group."""
-    return {_identity(row) for row in study.rows if row["role"] in ROLES and row["status"] != "ok"}
+    """Who did not build, run or compute right, where that is the last that is known. Such a row may be of the search
+    alone, and have no clock, options or work-group."""
+    last = {_identity(row): row["status"] for row in study.rows if row["role"] in ROLES and row["kind"] in RESULTS}
+    return {identity for identity, status in last.items() if status != "ok"}
 
 
 def _identity(row: Row) -> str:
