@@ -30,8 +30,9 @@ LISTED = 12  # names in a message
 class Portability:
     """Efficiencies by configuration and device, parts of 1; ``best`` is each device's fastest configuration. Devices
     are in the order of the studies. ``refused`` says of a device why no verdict is given there, where its rows have
-    none: it was too busy or too noisy. Raises ParameterError for fields that contradict each other. Scores are those of
-    Pennycook, Sewall and Lee (2016), the cascade is that of Sewall et al. (2020).
+    none: it was too busy or too noisy. Raises ParameterError for unknown names, parts that are not above 0 and at most
+    1, and a ``best`` that another one outruns. Scores are those of Pennycook, Sewall and Lee (2016), the cascade is
+    that of Sewall et al. (2020).
 
     Examples
     --------

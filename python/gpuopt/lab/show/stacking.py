@@ -44,8 +44,8 @@ class Stacking:
     ``blocks`` are the speed-ups of each block, in its order, which intervals are made of. Products and ratios of cells
     are medians over blocks too, of the product or ratio in each block; where there are no blocks, they are of
     ``speedups``. ``about`` is the problem and the device; ``refused`` says why no effect has a verdict, where the
-    study's rows have none. Raises ParameterError for fields that contradict each other. The effects are those of Box,
-    Hunter and Hunter, *Statistics for Experimenters* (2005), chapters 5 and 6; the shares of the whole are Shapley's.
+    study's rows have none. Raises ParameterError for unknown factors, and speed-ups or blocks that cannot be. Effects
+    are those of Box, Hunter and Hunter, *Statistics for Experimenters* (2005), chapters 5 and 6, shares Shapley's.
 
     Examples
     --------
