@@ -85,7 +85,7 @@ class Honest:
     needs: str = ""
 
 
-def saxpy(text: str = SAXPY, **more: Any) -> lab.Kernel:
+def saxpy(text: str = SAXPY, kernel: str = "saxpy", **more: Any) -> lab.Kernel:
     """y = a x + y in place."""
     given: dict[str, Any] = {
         "parameters": {"WIDTH": [1, 2, 4], "WG": [64, 128]},
@@ -94,7 +94,7 @@ def saxpy(text: str = SAXPY, **more: Any) -> lab.Kernel:
         "reference": lambda a, x, y: {"y": a * x + y},
         "work": lab.work(flops="2*n", read="8*n", write="4*n"),
     }
-    return lab.Kernel(text, "saxpy", **(given | more))
+    return lab.Kernel(text, kernel, **(given | more))
 
 
 def scaled(text: str = SCALE, **more: Any) -> lab.Kernel:

@@ -304,7 +304,7 @@ class Problem:
     tunable: Callable[[Configuration], bool] = lambda configuration: True
     default_configuration: Configuration | None = None
     plain: Callable[[Device], Configuration] | None = None
-    standard: Callable[[str], Configuration] | None = None
+    standard: Callable[[str], Configuration | None] | None = None
     family: str = ""
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
     build_ahead: Callable[..., None] = nothing_ahead

@@ -85,6 +85,18 @@ def test_what_cannot_be_told_is_not_told(device: gpuopt.Device, angles: object, 
         gt.fbp(told, p, limited_angle=True)
 
 
+def test_few_angles_of_vectors_across_half_a_turn_stay_few() -> None:
+    """There they jump from pi to -pi."""
+    angles = np.deg2rad(np.linspace(170, 190, 40))
+    scan = gt.parallel2d(angles, 64)
+    p = np.roll(sinogram(scan, 30), 3, axis=-1)
+    for geometry in (scan, gt.from_astra(scan.to_astra())):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", gt.CentreWarning)
+            gt.fbp(gt.NumpyProjector(geometry, VOLUME), p, limited_angle=True)
+
+
 def test_swapped_axes_are_named(device: gpuopt.Device) -> None:
     scan = gt.parallel2d(90, 64, 1.0)
     A = gt.Projector(scan, VOLUME, device=device)

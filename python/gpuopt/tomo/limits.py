@@ -114,6 +114,12 @@ def _cut(edge: np.ndarray, largest: np.ndarray) -> float:
     return float((edge[signal] > _EDGE * largest[signal]).mean()) if signal.any() else 0.0
 
 
+def _covered(angles: np.ndarray) -> float:
+    """From the first view around the circle to the last; angles of free vectors may jump at half a turn."""
+    places = np.sort(angles % (2 * math.pi))
+    return float(2 * math.pi - np.diff(places, append=places[0] + 2 * math.pi).max())
+
+
 def check_centre(projections: np.ndarray, geometry: Geometry, scan: Parallel, columns_reversed: bool) -> None:
     """Warns where the projections of ``geometry``, which is ``scan`` by angles, turn about another column than it says.
 
@@ -121,7 +127,7 @@ def check_centre(projections: np.ndarray, geometry: Geometry, scan: Parallel, co
     is said where masses or centres do not behave like that: of a part of an object, of few views or of noise.
     """
     t = scan.angles
-    if len(t) < _FEWEST or np.ptp(t) < 0.9 * math.pi:
+    if len(t) < _FEWEST or _covered(t) < 0.9 * math.pi:
         return
     rows = projections.reshape(len(t), -1, projections.shape[-1])
     picked = np.unique(np.linspace(0, rows.shape[1] - 1, min(_ROWS, rows.shape[1])).round().astype(int))

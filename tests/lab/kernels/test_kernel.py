@@ -245,6 +245,10 @@ def test_a_problem_of_a_kernel_that_was_defined_anew(any_device: gpuopt.Device) 
     own_kernels.saxpy(parameters={"WIDTH": [2], "WG": [32]}).problem(n=100)
     with pytest.raises(ParameterError, match=r"it was defined anew"):
         old.prepare(Configuration("saxpy"), any_device)
+    other = own_kernels.SAXPY.replace("saxpy(", "other(")
+    own_kernels.saxpy().problem(n=100, versions=[own_kernels.saxpy(other, kernel="other")])
+    (row,) = lab.sweep(old, "other", device=any_device, peers=(), calls=False).summary
+    assert "it was defined anew" in str(row["reason"])
 
 
 def test_a_build_error_names_file_and_line(device: gpuopt.Device, tmp_path: Path) -> None:

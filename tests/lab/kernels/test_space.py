@@ -143,3 +143,11 @@ def test_what_is_said_of_many_levels_is_short() -> None:
         with pytest.raises(ParameterError, match=says) as refused:
             levels_of({"A": given})
         assert len(str(refused.value)) < 300
+
+
+def test_a_standard_combination_is_not_looked_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuopt.lab.kernels.space.MOST_TRIED", 1000)
+    levels = {f"P{number}": [1, 2, 4, 8] for number in range(12)}
+    wide = Space(levels_of(levels | {"TILE": [128, 256]}), [Expression("TILE <= n", "constraints")])
+    assert wide.standard({"n": 64}) == wide.first()  # nothing is admitted, of 33 million
+    assert wide.standard({"n": 128}) == dict.fromkeys(levels, 1) | {"TILE": 128}

@@ -346,10 +346,11 @@ def test_launches_of_two_queues_need_not_follow_one_another() -> None:
 
 
 def test_of_rounds_that_a_flag_ends_one_is_sure_to_run(any_device: gpuopt.Device) -> None:
+    text = "kernel void go(global int* y, global int* more) { y[get_global_id(0)] = more[0]; }"
+    one = lab.stage("go", "y more", lab.launch(items="n"))
+
     def launches(rounds: int, *more: Any, isolated: bool = True) -> tuple[int | None, int | None]:
-        text = "kernel void go(global int* y, global int* more) { y[get_global_id(0)] = more[0]; }"
-        one = lab.stage("go", "y more", lab.launch(items="n"))
-        stages = [one, lab.repeat([one, one], rounds, until=lab.zero("more")), *([one] if more else [])]
+        stages = [one, lab.repeat([one, one], rounds, until=lab.zero("more")), *more]
         arguments = [lab.output("y", "n", "int32"), lab.scratch("more", 1, "int32")]
         kernel = lab.Kernel(text, "go", arguments=arguments, stages=stages, reference=lambda n: np.zeros(n))
         problem = kernel.problem(n=64, isolated=isolated)
@@ -357,4 +358,7 @@ def test_of_rounds_that_a_flag_ends_one_is_sure_to_run(any_device: gpuopt.Device
         return fields["launches"], fields["in_turn"]
 
     assert [launches(rounds) for rounds in (1, 2, 100)] == [(3, 3)] * 3
-    assert launches(5, "one behind") == launches(1, "one behind", isolated=False) == (4, 4)
+    assert launches(5, one) == launches(1, one, isolated=False) == (4, 4)
+    again = lab.repeat(one, 7, until=lab.zero("more"))
+    assert launches(5, again) == launches(1, again, isolated=False) == (4, 4)
+    assert launches(5, again, again, one) == (6, 6)

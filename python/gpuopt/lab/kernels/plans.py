@@ -69,9 +69,9 @@ def _output(memory: Memory | RemoteMemory, task: Task, right: Right) -> ManyOutp
     return ManyOutputs((size,), dtype, lambda: flat(memory.taken(), memory.results))
 
 
-def standard(kernels: Mapping[str, Declared], numbers: Numbers, name: str) -> Configuration:
-    """The standard configuration of a kernel at these sizes."""
-    return Configuration(name, **kernels[name].code.space.standard(numbers))  # type: ignore[arg-type]
+def standard(kernels: Mapping[str, Declared], numbers: Numbers, name: str) -> Configuration | None:
+    """The standard configuration of a kernel at these sizes; None of one that the problem was made without."""
+    return None if name not in kernels else Configuration(name, **kernels[name].code.space.standard(numbers))  # type: ignore[arg-type]
 
 
 def built_ahead(

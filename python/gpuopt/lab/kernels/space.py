@@ -22,6 +22,7 @@ _TEXT = re.compile(rf"[A-Za-z_]\w{{0,63}}|{FRACTION}", re.ASCII)
 MOST_LEVELS = 10_000
 LOOKED_AT = 2**14  # levels between two looks at the clock
 TOLD_S = 2.0
+MOST_TRIED = 200_000  # levels, for a standard combination
 
 
 def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
@@ -88,13 +89,15 @@ class Space:
         """
         return self._combined(known, self.constraints, told or _untold)
 
-    def _combined(self, known: Mapping[str, Any], constraints: Sequence[Expression], told: Told) -> Iterator[Levels]:
+    def _combined(
+        self, known: Mapping[str, Any], constraints: Sequence[Expression], told: Told, most: float = math.inf
+    ) -> Iterator[Levels]:
         names = list(self.levels)
         after: list[list[Expression]] = [[] for _ in range(len(names) + 1)]
         for one in constraints:
             after[max((names.index(name) + 1 for name in one.names & set(names)), default=0)].append(one)
         chosen = dict(known)
-        tick = _ticker(chosen, names, told)
+        tick = _ticker(chosen, names, told, most)
 
         if not all(one.holds(chosen) for one in after[0]):
             return
@@ -160,8 +163,12 @@ class Space:
         return next(iter(self))
 
     def standard(self, known: Mapping[str, Any]) -> Levels:
-        """The first combination that all constraints admit for these sizes and values, else the first of all."""
-        return next(self.admitted(known), None) or self.first()
+        """The first combination that all constraints admit for these sizes and values, else the first of all; so too
+        where ``MOST_TRIED`` levels did not show one."""
+        try:
+            return next(self._combined(known, self.constraints, _untold, MOST_TRIED), None) or self.first()
+        except _NotFoundError:
+            return self.first()
 
     def broken(self, known: Mapping[str, Any]) -> Expression | None:
         """The first constraint that does not hold for these levels and sizes; None where all hold."""
@@ -172,13 +179,20 @@ def _untold(text: str) -> None:
     """Where nobody waits for it."""
 
 
-def _ticker(chosen: Mapping[str, Any], names: Sequence[str], told: Told) -> Callable[[], None]:
-    """A function to be called for each choice of a level, which tells now and then where the enumeration is."""
+class _NotFoundError(Exception):
+    """Too many levels were tried."""
+
+
+def _ticker(chosen: Mapping[str, Any], names: Sequence[str], told: Told, most: float) -> Callable[[], None]:
+    """A function to be called for each choice of a level, which tells now and then where the enumeration is, and ends
+    it after the ``most``."""
     count, last = 0, time.monotonic()
 
     def tick() -> None:
         nonlocal count, last
         count += 1
+        if count > most:
+            raise _NotFoundError
         if count % LOOKED_AT == 0 and time.monotonic() - last >= TOLD_S:
             last = time.monotonic()
             told(f"{count:,} levels looked at: {', '.join(f'{name}={chosen[name]}' for name in names[:2])}")

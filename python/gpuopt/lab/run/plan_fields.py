@@ -38,12 +38,11 @@ def _launched_in(steps: Sequence[Mapping[str, Any]]) -> list[int]:
     """The queue of each launch of a kernel, without copies; of rounds that a flag ends, those of the first alone: no
     other is sure to run."""
     queues: list[int] = []
-    left_out = asked = False
-    for step in steps:
-        command = None if step["source_sha256"] is not None else step.get("entry_point")
-        left_out = left_out or (asked and command == "clear")  # what begins and ends each of these rounds
-        asked = command == "ask"
-        if step["source_sha256"] is not None and all(step["global_size"]) and not left_out:
+    sure = 0  # the next step that runs whatever the flag says
+    for number, step in enumerate(steps):
+        if number < sure:
+            continue
+        sure = step.get("past", sure)
+        if step["source_sha256"] is not None and all(step["global_size"]):
             queues.append(step["queue"])
-        left_out = left_out and not asked
     return queues

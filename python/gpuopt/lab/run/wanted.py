@@ -105,7 +105,7 @@ def what_to_measure(
     for name in [item for one in given for item in (sets.get(one, [one]) if isinstance(one, str) else [one])]:
         exact = resolution.resolve(workload, device, problem.dtype.name, name)
         if problem.standard is not None and isinstance(name, str) and name == exact.variant:
-            exact = problem.standard(name)
+            exact = problem.standard(name) or exact
         if all_levels and isinstance(name, str) and ":" not in name:
             items[table[exact.variant]] = None
             items.update(dict.fromkeys(preset for preset in presets if preset.variant == exact.variant))

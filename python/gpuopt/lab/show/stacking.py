@@ -96,7 +96,7 @@ class Stacking:
         what, held = f"blocks: those with {', '.join(sorted(on)) or 'all off'}", self.speedups.get(on, 0)
         if len(of_blocks) != len(next(iter(self.blocks.values()))):
             raise ParameterError(f"{what} are {len(of_blocks)}, others are not; give one speed-up of each block")
-        if not of_blocks or not all(0 < speed < math.inf for speed in of_blocks):
+        if not len(of_blocks) or not all(0 < speed < math.inf for speed in of_blocks):
             raise ParameterError(f"{what} are not all above 0; give at least one, and numbers above 0")
         if not math.isclose(mid := math.exp(float(np.median(np.log(of_blocks)))), held, rel_tol=1e-6):
             raise ParameterError(f"{what} have the median {mid:g}; give it in speedups, not {held:g}")
