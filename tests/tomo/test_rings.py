@@ -73,3 +73,14 @@ def test_bad_input(clean: np.ndarray) -> None:
     ):
         with pytest.raises(error, match=words):
             gt.remove_rings(*wrong)
+
+
+def test_parts_are_the_whole(clean: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what takes long, between which signals are answered."""
+    striped = clean.astype(np.float32) + np.linspace(0, 1, COLUMNS, dtype=np.float32) ** 8
+    taps = gt.ramp(COLUMNS, 1.0)
+    whole = gt.remove_rings(striped), gt.filter_rows(striped, taps)
+    monkeypatch.setattr("gpuopt.tomo.rings._AT_ONCE", 1000)
+    monkeypatch.setattr("gpuopt.tomo.filters._AT_ONCE", 1000)
+    np.testing.assert_array_equal(gt.remove_rings(striped), whole[0])
+    np.testing.assert_array_equal(gt.filter_rows(striped, taps), whole[1])

@@ -11,6 +11,7 @@ from gpuopt.checked import checked
 from gpuopt.tomo import checks
 
 _SMALLEST = 5  # columns of the median unless told otherwise
+_AT_ONCE = 1 << 20  # numbers that are sorted
 _SHARE = 100  # and 1 / _SHARE of all columns where that is more
 
 
@@ -52,8 +53,19 @@ def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray
         return result
     for row in np.ndindex(projections.shape[1:-1]):
         at: tuple[Any, ...] = (slice(None), *row)
-        order = np.argsort(projections[at], axis=0, kind="stable")
-        ranked = np.take_along_axis(projections[at], order, axis=0)
-        smooth = median_filter(ranked, size=(1, min(across, columns)), mode="reflect")
-        np.put_along_axis(result[at], order, smooth, axis=0)
+        given, made = projections[at], result[at]
+        order, ranked = np.empty(given.shape, np.intp), np.empty(given.shape, given.dtype)
+        for some in _parts(columns, len(given)):
+            order[:, some] = np.argsort(given[:, some], axis=0, kind="stable")
+            ranked[:, some] = np.take_along_axis(given[:, some], order[:, some], axis=0)
+        for some in _parts(len(given), columns):
+            ranked[some] = median_filter(ranked[some], size=(1, min(across, columns)), mode="reflect")
+        for some in _parts(columns, len(given)):
+            np.put_along_axis(made[:, some], order[:, some], ranked[:, some], axis=0)
     return result
+
+
+def _parts(count: int, each: int) -> list[slice]:
+    """Parts of so many rows or columns of ``each`` numbers, between which signals are answered."""
+    step = max(1, _AT_ONCE // max(each, 1))
+    return [slice(start, start + step) for start in range(0, count, step)]

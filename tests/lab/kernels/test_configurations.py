@@ -139,6 +139,21 @@ def test_a_faster_version_is_told_and_is_nothing_that_calls_run(
     assert base._chosen(any_device, {"n": 4000}, None) == {"P": 1}
 
 
+def test_a_record_that_the_sizes_do_not_admit_stays(
+    any_device: gpuopt.Device, brief_quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
+    kernel = own_kernels.saxpy(parameters={"WIDTH": [1, 4], "WG": [64]}, constraints="n % WIDTH == 0")
+    first = lab.tune(kernel.problem(n=4096), protocol="quick", device=any_device)
+    (record,) = first.records
+    records.store_records("saxpy", [record | {"parameters": {"WIDTH": 4, "WG": 64}}])
+    odd = lab.tune(kernel.problem(n=4097), protocol="quick", device=any_device)
+    assert odd.path is None
+    assert odd.reason.startswith("saxpy(WG=64, WIDTH=4) is on record, which stays: the sizes of n=4097")
+    assert kernel._chosen(any_device, {"n": 4096}, None) == {"WIDTH": 4, "WG": 64}
+    assert kernel._chosen(any_device, {"n": 4097}, None) == {"WIDTH": 1, "WG": 64}
+
+
 def test_texts_of_configurations_are_names_of_variants(any_device: gpuopt.Device, brief_quick: None) -> None:
     problem = own_kernels.saxpy().problem(n=1000)
     study = lab.sweep(problem, ["saxpy(WIDTH=2)", "saxpy(WIDTH=4, WG=128)"], protocol="quick", device=any_device)

@@ -230,14 +230,11 @@ def test_a_reference_that_does_not_fit(reference: Any, says: str) -> None:
         own_kernels.scaled(reference=reference).problem(n=10)
 
 
-def test_names_of_workloads_are_taken() -> None:
-    with pytest.raises(ParameterError, match=r"'gemm' is a workload of gpuopt's"):
-        lab.Kernel(
-            "__kernel void gemm(__global float* z) {}",
-            "gemm",
-            arguments=[lab.output("z", 1)],
-            launch=lab.launch(items=1),
-        )
+@pytest.mark.parametrize("taken", ["gemm", "all", "paper", "plain"])
+def test_names_that_are_taken(taken: str) -> None:
+    says = "workload of gpuopt's" if taken == "gemm" else "word of variants="
+    with pytest.raises(ParameterError, match=f"^name: '{taken}' is a {says}"):
+        own_kernels.saxpy(own_kernels.SAXPY.replace("saxpy(", f"{taken}("), kernel=taken)
 
 
 def test_a_problem_of_a_kernel_that_was_defined_anew(any_device: gpuopt.Device) -> None:

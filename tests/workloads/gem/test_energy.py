@@ -190,7 +190,10 @@ def test_places_of_atoms() -> None:
         ({"constants": "exact"}, "constants: 'exact'"),
         ({"molecule": 5}, "molecule: "),
         ({"surface": "protein.vert"}, "surface: "),
-        ({"surface": (np.full((3, 3), 50.0),), "molecule": "outside"}, "surface: atom 0 has a charge and lies on it"),
+        (
+            {"surface": (np.full((3, 3), 50.0),), "molecule": "outside"},
+            "molecule: by its depth atom 0",
+        ),
     ],
     ids=str,
 )

@@ -26,6 +26,7 @@ from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, check_rounds, parts_of
 from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, allowed
+from gpuopt.lab.run.wanted import WORDS
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
 from gpuopt.problem import BoundPlan, Problem, nothing_ahead
@@ -106,6 +107,8 @@ class Kernel:
         label = identifier(name or Path(text.name).stem, "name")
         if label in tables.built_in():
             raise ParameterError(f"name: {label!r} is a workload of gpuopt's; call the kernel otherwise")
+        if label in WORDS:
+            raise ParameterError(f"name: {label!r} is a word of variants=; call the kernel otherwise")
         declared = check_names(arguments, levels)
         limit = allowed(tolerance, "tolerance") if isinstance(tolerance, (int, float)) else tolerance
         self.task = Task(label, declared, reference, limit, work)

@@ -23,6 +23,7 @@ from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
 from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.table import significant, small_quantity, spread
+from gpuopt.lab.run.candidates import status_of
 from gpuopt.lab.run.energy import Objective
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.wanted import fitting_variants, plain_configuration
@@ -141,6 +142,7 @@ def tune(  # long: half of it is its arguments and what users read of them
     together. Rows go to ``store``, by default a file beside the records, and the same call goes on where an interrupted
     one stopped. By the ``objective`` "energy" (`docs/energy.md`), what takes the least net joules a run is stored, and
     what was used stays unless another takes 5 % less; ParameterError says at once where no energy can be measured.
+    Nothing is stored either in the place of a record that gave way because the problem's sizes do not admit it.
     Of a :class:`lab.Kernel` with ``versions``, its own configurations alone can be stored: notes say which version is
     FAST against the choice, by the objective time.
     After an interrupt, or where nothing ran, nothing is stored. The other parameters, and what is raised, are those of
@@ -186,8 +188,12 @@ def tune(  # long: half of it is its arguments and what users read of them
     tuned = Tuned(study, choices)
     tuned.notes += _faster_versions(problem, study, choices[0])
     record = functools.partial(_record, problem, chosen, rows_file)
+    made = [record(choice, choice.input_properties) for choice in choices]
+    if kept := [one for pair in zip(choices, made, strict=True) if (one := _given_way(problem, chosen, *pair))]:
+        tuned.not_stored(f"{kept[0]} is on record, which stays: the sizes of {problem.name} do not admit it")
+        return tuned
     try:
-        tuned.store(workload, [record(choice, choice.input_properties) for choice in choices])
+        tuned.store(workload, made)
         if _taken(problem, chosen, held) != choices[0].configuration:
             tuned.store(workload, [record(choices[0], held)])  # a record of more properties stands before it
     except Error as error:
@@ -220,6 +226,21 @@ def _record(
         **({"gain": gain} if gain else {}),
         **({"objective": choice.objective} if choice.objective != "time" else {}),
     }
+
+
+def _given_way(problem: Problem, device: Device, choice: Choice, record: Record) -> Configuration | None:
+    """What is on record in the same place and gave way, unmeasured, for the problem's sizes do not admit it."""
+    for old in tuned_records.user_records(problem.workload):
+        if old["match"] == record["match"] and old.get("unit") in (None, record["unit"]):
+            found = Configuration(old["variant"], **old.get("parameters", {}))
+            if found in (choice.previous, choice.configuration):
+                continue
+            try:
+                problem.prepare(tables.complete(problem.workload, found), device)
+            except Error as error:
+                if status_of(error) == "constraints":
+                    return found
+    return None
 
 
 def _siblings(device: Device) -> Record:

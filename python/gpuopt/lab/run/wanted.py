@@ -15,6 +15,7 @@ from gpuopt.configuration import Configuration
 from gpuopt.lab.rows.schema import sha256
 from gpuopt.problem import Problem
 
+WORDS = ("all", "paper", "plain")  # that stand for several configurations, or for one that the device decides
 _DIGITS = 16  # of the hash of what a call takes
 REMEASURED = 5  # winners of a search that are measured again in blocks: the best of many is partly luck
 

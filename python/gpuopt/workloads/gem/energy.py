@@ -134,6 +134,11 @@ def solvation_energy(  # long: half of it is what users read of its arguments
     assert places.height is not None
     charged = np.flatnonzero(wide.charge)
     shallow = charged[-places.height[charged] < _SHALLOWEST_A]
+    if len(shallow) and given.depth is not None:
+        raise ArrayError(
+            f"molecule: by its depth atom {shallow[0]}, which has a charge, lies on the surface, where the atom's own "
+            "reaction potential is infinite; give depths above 0, or none"
+        )
     if len(shallow):
         raise ArrayError(
             f"surface: atom {shallow[0]} has a charge and lies on it or outside, where the atom's own reaction "
