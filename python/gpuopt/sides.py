@@ -84,7 +84,8 @@ def _windings(points: np.ndarray, tree: cKDTree, normals: np.ndarray, faces: np.
     """
     middle, extent = tree.data.mean(axis=0), np.ptp(tree.data, axis=0).max() or 1.0
     places, points = (tree.data - middle) / extent, (points - middle) / extent
-    areas = _areas_by_neighbours(places) if faces is None else _areas_by_faces(places, faces)
+    whole = faces is not None and np.bincount(faces.ravel(), minlength=len(places)).all()
+    areas = _areas_by_faces(places, faces) if faces is not None and whole else _areas_by_neighbours(places)
     dipoles = np.nan_to_num(normals) * (areas / (4 * np.pi))[:, np.newaxis]
     found = []
     for start in range(0, len(points), step := max(1, _PAIRS_AT_ONCE // len(places))):
