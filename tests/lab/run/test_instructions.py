@@ -155,7 +155,7 @@ def test_a_file_on_the_device_at_hand(file: Path, device: gpuopt.Device) -> None
     assert {entry.name for entry in found} == {"twice", "thrice"}
     (failed,) = lab.isa_of_file(file, device=device)
     assert failed.reason is not None
-    with pytest.raises(ParameterError, match=r"^source: .*none.cl cannot be read"):
+    with pytest.raises(ParameterError, match=r"^path: .*none.cl cannot be read"):
         lab.isa_of_file(file.with_name("none.cl"))
 
 
