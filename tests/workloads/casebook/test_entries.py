@@ -136,3 +136,18 @@ def test_two_entries_of_one_id_are_refused() -> None:
 def test_folders_of_kernels_are_those_of_entries(root: Path) -> None:
     names = {entry.name for entry in entries()}
     assert {path.split("/")[1] for path in _core.kernel_paths() if path.startswith("casebook/")} <= names
+
+
+def test_an_entry_has_the_bug_first_and_sizes() -> None:
+    entry = entries()[0]
+    for change, says in (
+        ({"versions": []}, "^versions: A1 has none; give the bug"),
+        ({"versions": entry.others}, "^versions: A1 has fix"),
+        ({"versions": "abc"}, "^versions: A1 has others"),
+        ({"quick": None}, "^quick: A1 has none"),
+    ):
+        with pytest.raises(gpuopt.ParameterError, match=says):
+            dataclasses.replace(entry, **change)
+    other = dataclasses.replace(entry, problem=lambda **sizes: 5)
+    with pytest.raises(gpuopt.ParameterError, match=r"^problem: A1 returns a int; return a Problem"):
+        other.problem_of({})

@@ -235,6 +235,16 @@ class Entry:
     needs_fp64: bool = False
     program: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("sizes", "quick", "awkward"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ParameterError(f"{name}: {self.id} has none; give numbers by name")
+        if not isinstance(self.versions, Sequence) or not all(isinstance(each, Version) for each in self.versions):
+            raise ParameterError(f"versions: {self.id} has others; give Versions")
+        kinds = [each.kind for each in self.versions]
+        if len(kinds) < 2 or kinds[0] != "bug" or "bug" in kinds[1:]:
+            raise ParameterError(f"versions: {self.id} has {', '.join(kinds) or 'none'}; give the bug, then the others")
+
     @property
     def bug(self) -> Version:
         """What the others are held against."""
@@ -258,7 +268,9 @@ class Entry:
         """Data, reference and all versions at these sizes, for :func:`gpuopt.lab.sweep`. Raises what making a problem
         raises."""
         if self.problem is not None:
-            return self.problem(**sizes)
+            if not isinstance(given := self.problem(**sizes), Problem):
+                raise ParameterError(f"problem: {self.id} returns a {type(given).__name__}; return a Problem")
+            return given
         if not isinstance(self.bug.of, Kernel):
             raise ParameterError(f"problem: {self.id} is of a workload's configurations; give the function of its data")
         versions = [each.of for each in self.others]
