@@ -18,7 +18,7 @@ from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
 from gpuopt.molecule_types import Contact, Grid, Molecule, Surface
 from gpuopt.point_arrays import LONGEST, cast
-from gpuopt.sides import bodies, check_probe, depths, heights, needed_normals, tree_of
+from gpuopt.sides import bodies, check_probe, depths, heights, nearest_of, needed_normals, tree_of
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -45,6 +45,7 @@ for _kind in (Contact, Grid, Molecule, Surface):
 _MOST_POINTS = 100_000_000
 _DIRECTION_BYTES = 80  # of a direction while a lattice is made
 _GRID_BYTES, _SURFACE_BYTES = 200, 100  # of a point while a grid or a surface is made
+_VALUES_AT_ONCE = 1 << 22
 _AT_ONCE = 10_000_000  # distances of points to planes
 _AS_NEAR = 1e-3  # A; coordinates of molecules have no more digits
 _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
@@ -110,7 +111,7 @@ def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
     >>> molecule.closest_contact(atoms, gpuopt.Surface([[0, 0, 3.5]]))
     Contact(distance=1.5, atom=1, point=0)
     """
-    distance, atom = tree_of(molecule.xyz).query(surface.points)
+    distance, atom = nearest_of(tree_of(molecule.xyz), surface.points)
     point = int(np.argmin(distance))
     return Contact(float(distance[point]), int(atom[point]), point)
 
@@ -291,14 +292,13 @@ def statistics(phi: np.ndarray) -> dict[str, float]:
     values = real("phi", phi, "potentials (M,)")
     if not values.size:
         raise ArrayError("phi: it is empty; give at least one potential")
-    least, most = float(values.min()), float(values.max())
+    flat = values.reshape(-1)
+    parts = [flat[start : start + _VALUES_AT_ONCE] for start in range(0, flat.size, _VALUES_AT_ONCE)]
+    least, most = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
     unit = 2.0 ** (frexp(max(-least, most))[1] - 1)  # sums of squares in it neither overflow nor vanish
-    return {
-        "min": least,
-        "max": most,
-        "mean": unit * float(np.mean(values / unit)),
-        "rms": unit * float(np.sqrt(np.mean((values / unit) ** 2))),
-    }
+    sums = [(float(np.sum(part / unit)), float(np.sum((part / unit) ** 2))) for part in parts]
+    mean, square = (sum(each) / flat.size for each in zip(*sums, strict=True))
+    return {"min": least, "max": most, "mean": unit * mean, "rms": unit * square**0.5}
 
 
 @checked

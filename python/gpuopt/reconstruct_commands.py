@@ -39,7 +39,7 @@ _NONNEGATIVE = ("mlem", "os_em")  # what takes no projections below 0
 _AT_ONCE = 1 << 30  # bytes of rows and slices that are worked on at a time
 _CENTRE_ROWS = 8
 _OPTIONS = {name: f"--{name}" for name in ("window", "iterations", "rows", "angles", "flat", "dark")}
-_OPTIONS |= {"size": "--rings"}
+_OPTIONS |= {"size": "--rings", "offset": "--centre"}
 _WORDS = {"give limited_angle=True": "give --limited-angle"}  # what errors say to give, as an option
 _FLOAT, _COPIES = 4, 6  # arrays that an iteration keeps on a device that is the host
 

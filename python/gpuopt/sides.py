@@ -55,7 +55,7 @@ def depths(molecule: Molecule, surface: Surface, probe: float) -> Depths:
     on_balls = surface.faces is None and surface.normals is not None
     places, stands = (standing(surface, probe), probe) if on_balls else (surface.points, 0.0)
     tree = tree_of(places)
-    distance, nearest = _nearest(tree, molecule.xyz)
+    distance, nearest = nearest_of(tree, molecule.xyz)
     below = Depths(np.maximum(distance - stands, 0), tree, distance, nearest)
     if surface.normals is not None:
         below.depth[_outside(molecule.xyz, below, surface.normals, surface.faces)] = 0
@@ -110,7 +110,7 @@ def _areas_by_neighbours(places: np.ndarray) -> np.ndarray:
 
 def heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: float) -> tuple[np.ndarray, np.ndarray]:
     """Signed distances (n,) of ``points`` to ``surface`` in A, and for each the index of the nearest surface point."""
-    distance, nearest = _nearest(tree_of(surface.points), points)
+    distance, nearest = nearest_of(tree_of(surface.points), points)
     if surface.faces is not None:
         assert surface.normals is not None
         above = np.einsum("ij,ij->i", points - surface.points[nearest], surface.normals[nearest]) >= 0
@@ -121,8 +121,8 @@ def heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: flo
     reach = radius + probe
     farthest = reach.max()
     lifted = np.column_stack([xyz, np.sqrt((farthest - reach) * (farthest + reach))])  # never below 0, unlike squares
-    hindered = _nearest(tree_of(lifted), np.column_stack([points, np.zeros(len(points))]))[0] < farthest
-    below, standing_nearest = _nearest(tree_of(standing(surface, probe)), points[hindered])
+    hindered = nearest_of(tree_of(lifted), np.column_stack([points, np.zeros(len(points))]))[0] < farthest
+    below, standing_nearest = nearest_of(tree_of(standing(surface, probe)), points[hindered])
     distance[hindered], nearest[hindered] = probe - below, standing_nearest
     return distance, nearest
 
@@ -146,7 +146,7 @@ def check_probe(probe: float) -> None:
         raise ParameterError(f"probe: {probe} is not a radius; give one in A, at least 0, 1.4 for water")
 
 
-def _nearest(tree: cKDTree, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nearest_of(tree: cKDTree, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distance to the nearest place and its index, for each point (n,); signals are answered between parts."""
     distance, index = np.empty(len(points)), np.empty(len(points), np.intp)
     for start in range(0, len(points), _POINTS_AT_ONCE):

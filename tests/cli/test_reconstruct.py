@@ -224,6 +224,7 @@ def test_a_scan_of_a_few_columns_has_a_picture(reconstruct: Callable[..., Result
         (("--centre", "nan"), "--centre: nan is none of the columns, 0 to 63"),
         (("--centre", "64"), "--centre: 64 is none of the columns, 0 to 63"),
         (("--centre", "-0.5"), "--centre: -0.5 is none of the columns"),
+        (("--centre", "1", "--angles", "0,354"), "--centre: "),
         *((("--centre", "1000", "--algorithm", name), "--centre: 1000 is none of the columns") for name in ITERATIVE),
         (("--centre", "26", "--angles", "0,0"), "--angles: no view lies in 180 degrees of the half turn"),
         (("--centre", "26", "--angles", "0,0"), "; use sirt, or give --limited-angle\n"),

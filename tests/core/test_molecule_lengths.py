@@ -217,6 +217,14 @@ def test_statistics_of_any_magnitude(unit: float) -> None:
     assert geometry.statistics(np.array([1.0, -np.inf]))["rms"] == np.inf
 
 
+def test_statistics_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    phi = np.random.default_rng(4).normal(3, 2, (50, 7))
+    whole = geometry.statistics(phi)
+    assert whole["mean"] == pytest.approx(phi.mean(), rel=1e-15)
+    monkeypatch.setattr(geometry, "_VALUES_AT_ONCE", 16)
+    assert geometry.statistics(phi) == pytest.approx(whole, rel=1e-14)
+
+
 def test_a_density_at_which_no_point_is_free() -> None:
     rng = np.random.default_rng(193)
     hidden = Molecule(rng.normal(size=(30, 3)) * 0.1, np.ones(30), rng.uniform(0.5, 2, 30))

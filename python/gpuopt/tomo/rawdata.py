@@ -18,9 +18,9 @@ def normalise(raw: np.ndarray, flat: Numbers, dark: Numbers = 0.0, floor: float 
 
     ``raw`` (view, v, u) or (view, u), of any real dtype, is what the detector counted. ``flat`` is what it counts with
     the beam on and no object, ``dark`` with the beam off: each a number, or an array of the shape of a view or of all
-    views (take the mean of repeated measurements first). Returns float64 if ``raw`` is, else float32. Raises ArrayError
-    where flat is not above dark, or where something is NaN or infinite, and ParameterError for a floor that is not
-    above 0 and below 1.
+    views (take the mean of repeated measurements first). Returns float64 if ``raw`` is, else float32; whole numbers
+    beyond 2^53 are rounded first. Raises ArrayError where flat is not above dark, or where something is NaN or
+    infinite, and ParameterError for a floor that is not above 0 and below 1.
 
     Examples
     --------

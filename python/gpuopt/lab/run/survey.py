@@ -45,10 +45,11 @@ def survey(
 
     A point that the device cannot run is a row with its status and reason. Points whose rows are in ``store`` and still
     hold are not measured again. Ctrl-C ends the survey early: the study holds what was finished, ``interrupted`` is
-    True. Kernels that loop are also timed with twice as many iterations; the flag ``suspicious`` says that this did not
-    take twice as long. ``energy`` measures the net joules of a run of each point too (`docs/energy.md`), about 15 s
-    each; a note says why where the device has no meter. Raises ParameterError for an unknown protocol, ResultsError
-    where ``store`` takes no row, and UnsavedRowsError, which has the study, where at the end it lacks rows.
+    True. Kernels that loop are also timed with twice as many iterations; the flag ``suspicious`` says that this surely
+    did not take twice as long, within 3 %. ``energy`` measures the net joules of a run of each point too
+    (`docs/energy.md`), about 15 s each; a note says why where the device has no meter. Raises ParameterError for an
+    unknown protocol, ResultsError where ``store`` takes no row, and UnsavedRowsError, which has the study, where at the
+    end it lacks rows.
 
     Examples
     --------
