@@ -1,1 +1,0 @@
-kernel void f(global const float* x, global float* y) { int i = get_global_id(0); y[i] = x[i] / y[i]; }
