@@ -40,10 +40,11 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
 
     These are the last five numbers of a line, behind which an element and a segment name may stand; what comes before
     (chains glued to residue numbers, insertion codes, blank residue names) does not matter. Where x y z fill the
-    columns of PDB, these hold, so that a segment may be a number; without them such a line is refused. Coordinates that
-    grew together are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises
-    FormatError, which names the line: numbers missing, too many or not finite, negative radii, a second model (atoms
-    behind ENDMDL, END or another MODEL), a PDB file, no atom.
+    columns of PDB, these hold, so that a segment may be a number. Without them such a line is refused where its x has a
+    decimal point; else x passes for a residue number, and the segment for the radius. Coordinates that grew together
+    are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises FormatError, which
+    names the line: numbers missing, too many or not finite, negative radii, a second model (atoms behind ENDMDL, END or
+    another MODEL), a PDB file, no atom.
 
     A file without negative charges is taken for one of PDB where numbers of two decimals, from 0 to 1 the first, fill
     the columns of its occupancies and B factors, and where more than ten lines all end in an element and most charges
