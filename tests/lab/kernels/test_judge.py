@@ -325,3 +325,16 @@ def test_whole_numbers_are_changed_towards_zero_unless_they_may_be_flags(
     found = lab.judge(text % f"({number})", task, n=200, device=any_device, level="full")
     assert found.word == word
     assert any("no other value was tried of c" in note for note in found.notes) == (word == "ok")
+
+
+def test_what_rare_data_show_is_no_state(any_device: gpuopt.Device) -> None:
+    """The kernel keeps nothing from run to run; its fault needs two neighbours of one value."""
+    text = (
+        "kernel void r(int n, global const int* x, global int* y) { int i = get_global_id(0); if (i < n) y[i] = x[i]; }"
+    )
+    wrong = text.replace("= x[i];", "= x[i] + (i > 0 && x[i] == 49 && x[i - 1] == 49);")
+    arguments = [lab.value("n"), lab.input("x", "n", "int32", low=-50, high=50), lab.output("y", "n", "int32")]
+    task = lab.Kernel(text, "r", arguments=arguments, launch=lab.launch(items="n", local=8), reference=lambda x: x)
+    words = {lab.judge(wrong, task, level="full", device=any_device, n=500, seed=seed).word for seed in range(40)}
+    assert words <= {"ok", "seed", "size", "wrong"}
+    assert "seed" in words

@@ -189,7 +189,7 @@ class Trial:
             if over != "results":
                 memory.ready(checks.fresh_seed() if over == "poison" else None, keep_scratch=True)
             plan.run()
-            self._held("state", memory, exact, allowed, "after earlier runs in the same memory")
+            self._held("state", memory, exact, allowed, "after earlier runs in the same memory", plan)
         self.passed.append("no state")
 
     def _sizes(self, numbers: Numbers) -> None:
@@ -258,11 +258,22 @@ class Trial:
     def _give(self, memory: RemoteMemory, arrays: Arrays) -> None:
         memory.give({name: as_bytes(values) for name, values in arrays.items()})
 
-    def _held(self, word: Any, memory: RemoteMemory, exact: Arrays, allowed: Arrays, when: str) -> None:
+    def _held(
+        self, word: Any, memory: RemoteMemory, exact: Arrays, allowed: Arrays, when: str, plan: RemotePlan | None = None
+    ) -> None:
+        """Raises WrongResultError where results are wrong. With the ``plan`` it is run once more, in memory without
+        traces of earlier runs: what is wrong there too is so for these data."""
         try:
             judged(memory.taken(), exact, allowed)
         except WrongResultError as error:
+            if plan is not None:
+                self._blame_data(plan, memory, exact, allowed)
             raise WrongResultError(word, f"right at first, and {when} {error}") from error
+
+    def _blame_data(self, plan: RemotePlan, memory: RemoteMemory, exact: Arrays, allowed: Arrays) -> None:
+        memory.ready(checks.fresh_seed())
+        plan.run()
+        self._held("seed", memory, exact, allowed, "for other data")
 
     # ------------------------------------------------------------ the end
 
@@ -287,8 +298,12 @@ class Trial:
                 memory.ready(checks.fresh_seed(), keep_scratch=quick)
             times += plan.sample(1)["device_ms"]
             if index in looks:
-                self._held("after", memory, exact, allowed, "while it is timed")
-        OwnChecks(memory, plan.run, plan, Right(exact, allowed)).again()
+                self._held("after", memory, exact, allowed, "while it is timed", plan)
+        try:
+            OwnChecks(memory, plan.run, plan, Right(exact, allowed)).again()
+        except WrongResultError:
+            self._blame_data(plan, memory, exact, allowed)
+            raise
         self.passed.append("right while timed")
         if not quick:
             told = _warnings(plan)
