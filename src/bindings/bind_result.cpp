@@ -50,8 +50,10 @@ py::dict as_dict(const Step& step, const Device& device) {
     result["global_size"] = sizes(step.launch.global);
     result["local_size"] = sizes(step.launch.local);
     result["queue"] = step.second_queue ? 1 : 0;
-    if (step.question) result["past"] = step.past;  // the step that a yes leads to
-    if (!step.program) {                            // a command without a kernel
+    // The step that a yes leads to.
+    if (step.question) result["past"] = step.past;
+    // A command without a kernel.
+    if (!step.program) {
         for (const auto* name : {"source", "source_sha256", "binary_sha256", "options", "log", "registers",
                                  "spill_bytes", "local_bytes", "private_bytes"})
             result[name] = py::none();

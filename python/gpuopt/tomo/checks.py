@@ -271,6 +271,12 @@ def finite(
     raise ArrayError(f"{name}: {where} holds NaN or infinity{others}; {fix}")
 
 
+def parts(count: int, each: int, most: int) -> list[slice]:
+    """Rows, or columns, of ``each`` numbers in parts of about ``most`` numbers, between which signals are answered."""
+    step = max(1, most // max(each, 1))
+    return [slice(start, start + step) for start in range(0, count, step)]
+
+
 def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
     """Views of at most ``_AT_ONCE`` elements each, which lie close together."""
     if array.size <= _AT_ONCE:

@@ -101,7 +101,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     scale = checks.number("scale", scale, "a factor")
     length, response = host_response(taps, window, scale, np.dtype(np.float64))
     given, made = rows.reshape(-1, columns), result.reshape(-1, columns)
-    for part in _parts(len(given), length):
+    for part in checks.parts(len(given), length, _AT_ONCE):
         with np.errstate(over="ignore", invalid="ignore"):
             made[part] = _convolved(given[part].astype(np.float64), response, length)
         if not np.isfinite(made[part]).all():
@@ -137,7 +137,7 @@ def convolved(rows: np.ndarray, response: np.ndarray, length: int) -> np.ndarray
     """Rows along the last axis, filtered by a response; the dtype stays. Signals are answered between parts."""
     flat = rows.reshape(-1, rows.shape[-1])
     found = np.empty(flat.shape, rows.dtype)
-    for part in _parts(len(flat), length):
+    for part in checks.parts(len(flat), length, _AT_ONCE):
         found[part] = _convolved(flat[part], response, length)
     return found.reshape(rows.shape)
 
@@ -149,11 +149,6 @@ def _convolved(rows: np.ndarray, response: np.ndarray, length: int) -> np.ndarra
     spectrum *= response
     found: np.ndarray = fft.irfft(spectrum, length)[:, : rows.shape[-1]]
     return found
-
-
-def _parts(rows: int, length: int) -> list[slice]:
-    step = max(1, _AT_ONCE // length)
-    return [slice(start, start + step) for start in range(0, rows, step)]
 
 
 def _fft() -> Any:

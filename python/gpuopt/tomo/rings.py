@@ -55,17 +55,11 @@ def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray
         at: tuple[Any, ...] = (slice(None), *row)
         given, made = projections[at], result[at]
         order, ranked = np.empty(given.shape, np.intp), np.empty(given.shape, given.dtype)
-        for some in _parts(columns, len(given)):
+        for some in checks.parts(columns, len(given), _AT_ONCE):
             order[:, some] = np.argsort(given[:, some], axis=0, kind="stable")
             ranked[:, some] = np.take_along_axis(given[:, some], order[:, some], axis=0)
-        for some in _parts(len(given), columns):
+        for some in checks.parts(len(given), columns, _AT_ONCE):
             ranked[some] = median_filter(ranked[some], size=(1, min(across, columns)), mode="reflect")
-        for some in _parts(columns, len(given)):
+        for some in checks.parts(columns, len(given), _AT_ONCE):
             np.put_along_axis(made[:, some], order[:, some], ranked[:, some], axis=0)
     return result
-
-
-def _parts(count: int, each: int) -> list[slice]:
-    """Parts of so many rows or columns of ``each`` numbers, between which signals are answered."""
-    step = max(1, _AT_ONCE // max(each, 1))
-    return [slice(start, start + step) for start in range(0, count, step)]

@@ -125,7 +125,9 @@ def test_options_of_a_file_that_a_chip_does_not_get_are_told(tmp_path: Path) -> 
     (tmp_path / "f.cl").write_text("kernel void f(global float* y) { y[0] = 1; }\n")
     for options in ("-cl-fast-relaxed-maths", "-U NAME"):
         (entry,) = lab.isa_of_file(tmp_path / "f.cl", options=options, targets="gfx90a")
-        assert str(entry.reason).startswith(f"options: {options.split()[0]} is of drivers; leave it out for gfx90a")
+        assert str(entry.reason).startswith(
+            f"options: {options.split()[0]} is for drivers alone; leave it out for gfx90a"
+        )
     (entry,) = lab.isa_of_file(tmp_path / "f.cl", options="-D NAME -cl-fast-relaxed-math", targets="gfx90a")
     assert entry.reason is None
 

@@ -195,7 +195,10 @@ PLAIN = {"variant": "v", "factors": ("A",), "levels": {"A": (0, 1)}, "speedups":
         ({"speedups": {frozenset(): 0.0}}, "^speedups: 0.0 with all off"),
         ({"effects": (Effect(("C",), 1.0, 0.9, 1.1, "undecided"),)}, "^effects: there is no factor 'C'"),
         ({"speedups": {frozenset(): 2.0}}, "^speedups: 2.0 with all off, which they are over"),
-        ({"blocks": {frozenset(): (1.0, 1.0), frozenset("A"): (2.0,)}}, "^blocks: those with A are 1, others are not"),
+        (
+            {"blocks": {frozenset(): (1.0, 1.0), frozenset("A"): (2.0,)}},
+            "^blocks: those with A are 1, not as many as others",
+        ),
         ({"blocks": {frozenset(): ()}}, "^blocks: those with all off are not all above 0"),
         ({"blocks": {frozenset(): (1.0, -1.0)}}, "^blocks: those with all off are not all above 0"),
         ({"blocks": {frozenset(): (1.5, 1.5)}}, "^blocks: those with all off have the median 1.5"),

@@ -143,18 +143,18 @@ _OLD_MACHINES = ("sm_70", "sm_80", "sm_86")  # that clang 15 knows
 def kept_options(options: str) -> list[str]:
     """Of a driver's build options those that clang takes and that decide the code; a language version is added where
     none is named. Vendors' own go."""
-    kept = _sorted(options)[0]
+    kept = _split(options)[0]
     if not any(word.startswith("-cl-std=") for word in kept):
         kept.append("-cl-std=CL1.2")
     return kept
 
 
 def dropped_options(options: str) -> list[str]:
-    """The others."""
-    return _sorted(options)[1]
+    """Of a driver's build options those that clang does not get."""
+    return _split(options)[1]
 
 
-def _sorted(options: str) -> tuple[list[str], list[str]]:
+def _split(options: str) -> tuple[list[str], list[str]]:
     kept: list[str] = []
     dropped: list[str] = []
     words = iter(_words(options))

@@ -56,7 +56,7 @@ def isa_of_file(
             continue
         try:
             if dropped := dropped_options(options):
-                raise ParameterError(f"options: {dropped[0]} is of drivers; leave it out for {chip.name}")
+                raise ParameterError(f"options: {dropped[0]} is for drivers alone; leave it out for {chip.name}")
             made = compile_for(chip, source.text, options)
         except Error as error:
             entries.append(Entry(source.name, source.name, None, chip.name, chip.title, chip.kind, reason=str(error)))

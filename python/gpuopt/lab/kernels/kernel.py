@@ -309,8 +309,8 @@ class Kernel:
         absolute, relative and in units of the last place (``max_abs``, ``max_rel``, ``max_ulp``; near zero the last two
         are large where the first is small); the root mean square of errors over that of the reference, ``l2_rel``; the
         largest tolerance, ``tol``; and ``canary_ok``, that nothing was written beside an array. Of several results each
-        number is the largest. Raises MismatchError,
-        UnsupportedError for levels that a constraint forbids, and what building and launching raise.
+        number is the largest. Raises MismatchError, UnsupportedError for levels that a constraint forbids, and what
+        building and launching raise.
         """
         problem = self.problem(data=data, seed=seed, **sizes)
         named = configuration is not None

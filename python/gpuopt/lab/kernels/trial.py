@@ -261,8 +261,8 @@ class Trial:
     def _held(
         self, word: Any, memory: RemoteMemory, exact: Arrays, allowed: Arrays, when: str, plan: RemotePlan | None = None
     ) -> None:
-        """Raises WrongResultError where results are wrong. With the ``plan`` it is run once more, in memory without
-        traces of earlier runs: what is wrong there too is so for these data."""
+        """Raises WrongResultError of this ``word`` where results are wrong; with a ``plan`` of the word seed, where its
+        run in memory without traces of earlier ones is wrong too: then these data alone show the fault."""
         try:
             judged(memory.taken(), exact, allowed)
         except WrongResultError as error:

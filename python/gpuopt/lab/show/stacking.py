@@ -95,7 +95,7 @@ class Stacking:
     def _check_blocks(self, on: On, of_blocks: Sequence[float]) -> None:
         what, held = f"blocks: those with {', '.join(sorted(on)) or 'all off'}", self.speedups.get(on, 0)
         if len(of_blocks) != len(next(iter(self.blocks.values()))):
-            raise ParameterError(f"{what} are {len(of_blocks)}, others are not; give one speed-up of each block")
+            raise ParameterError(f"{what} are {len(of_blocks)}, not as many as others; give one speed-up of each block")
         if not len(of_blocks) or not all(0 < speed < math.inf for speed in of_blocks):
             raise ParameterError(f"{what} are not all above 0; give at least one, and numbers above 0")
         if not math.isclose(mid := math.exp(float(np.median(np.log(of_blocks)))), held, rel_tol=1e-6):
