@@ -51,7 +51,9 @@ def needed_normals(surface: Surface, why: str) -> np.ndarray:
 
 
 def depths(molecule: Molecule, surface: Surface, probe: float) -> Depths:
-    """The depths of a molecule's atoms below a surface: distances to its points, or to balls on them."""
+    """The depths of a molecule's atoms below a surface: distances to its points, or to balls on them. Raises
+    ParameterError for a probe out of range, also where no ball stands on the surface."""
+    check_probe(probe)
     on_balls = surface.faces is None and surface.normals is not None
     places, stands = (standing(surface, probe), probe) if on_balls else (surface.points, 0.0)
     tree = tree_of(places)

@@ -8,6 +8,8 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -183,9 +185,17 @@ def test_arrays_of_two_devices_do_not_mix() -> None:
         gpuopt.spmv(M, X, device=found[1])
 
 
-def test_errors_survive_pickling() -> None:
-    error = gpuopt.ArrayError("x: too long; cut it")
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+def kinds_of(base: type[gpuopt.Error]) -> Iterator[type[gpuopt.Error]]:
+    for kind in base.__subclasses__():
+        yield from (kind, *kinds_of(kind))
+
+
+@pytest.mark.parametrize("kind", sorted(set(kinds_of(gpuopt.Error)), key=lambda kind: kind.__name__))
+def test_errors_survive_pickling(kind: type[gpuopt.Error]) -> None:
+    with suppress(TypeError):  # those of more than a message are below
+        error = kind("x: too long; cut it")
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (kind, str(error))
 
 
 def test_errors_with_more_than_a_message_survive_pickling(tmp_path: Path) -> None:

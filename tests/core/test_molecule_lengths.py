@@ -54,6 +54,8 @@ def test_parameters_beyond_all_are_refused(length: float) -> None:
         (lambda: geometry.grid(BALL, AROUND, 50.0, probe=length), "probe"),
         (lambda: geometry.at_atoms(BALL, AROUND, probe=length), "probe"),
         (lambda: geometry.with_depth(BALL, AROUND, probe=length), "probe"),
+        (lambda: geometry.at_atoms(BALL, Surface(AROUND.points), probe=length), "probe"),
+        (lambda: geometry.with_depth(BALL, Surface(AROUND.points), probe=length), "probe"),
         (lambda: surface_points(BALL, probe=length), "probe"),
     ):
         with pytest.raises(ParameterError, match=f"^{name}: "):

@@ -39,6 +39,24 @@ def binary(head: bytes = b"made by hand", normals: np.ndarray = NORMALS, count: 
     return head.ljust(80) + struct.pack("<I", count) + b"".join(rows)
 
 
+def facet(*corners: tuple[float, float, float]) -> str:
+    listed = "".join(f"vertex {x!r} {y!r} {z!r}\n" for x, y, z in corners)
+    return f"solid\nfacet normal 0 0 0\nouter loop\n{listed}endloop\nendfacet\nendsolid\n"
+
+
+@needs_trimesh
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-8, 1e-12])
+def test_thin_triangles_weigh_what_their_angles_are(tmp_path: Path, angle: float) -> None:
+    """Below 1e-8 they had no weight at all, above it one that was up to some percent off."""
+    one, other = (1.0, angle, 0.0), (1.0, 0.0, -3 * angle)
+    content = facet((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), one) + facet((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), other)
+    made = io.read_stl(written(tmp_path, "a.stl", content), dtype=np.float64)
+    expected = np.array([0, np.arctan(3 * angle), np.arctan(angle)])
+    assert made.normals is not None
+    np.testing.assert_allclose(made.normals[0], expected / np.linalg.norm(expected), atol=1e-12)
+    np.testing.assert_allclose(made.normals[1:], [[0, 0.5**0.5, 0.5**0.5], [0, 0, 1], [0, 1, 0]], atol=1e-3)
+
+
 @needs_trimesh
 @pytest.mark.parametrize(
     "content",

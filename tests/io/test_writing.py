@@ -158,6 +158,15 @@ def test_numbers_in_float64_are_read_back_as_they_were(tmp_path: Path) -> None:
     assert [float(one) for one in lines[8].split()] == phi.tolist()
 
 
+def test_numbers_that_overflow_are_told_alike_whatever_numpy_is_set_to(tmp_path: Path) -> None:
+    path, surface = tmp_path / "a.ply", Surface(np.eye(3))
+    with np.errstate(all="raise"):
+        io.write_ply(path, surface, np.array([1e10, 0.0, -1e10]), limit=1e-300)
+        with pytest.raises(ArrayError, match="phi: number 1 is NaN or infinity"):
+            io.write_ply(path, surface, np.array([0, np.longdouble("1e400"), 0]))
+    assert path.read_bytes().startswith(b"ply")
+
+
 @pytest.mark.parametrize(
     "grid",
     [

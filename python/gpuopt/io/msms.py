@@ -68,12 +68,19 @@ def _faces(path: AnyPath, points: int) -> np.ndarray:
     return faces
 
 
+def _is_header(first: list[bytes], second: list[bytes] | None = None) -> bool:
+    """Whether the first row is one, as the number of its fields says, or, of rows of so many, its real density."""
+    if len(first) != _HEADER_FIELDS or second is None or len(second) != _HEADER_FIELDS:
+        return len(first) == _HEADER_FIELDS
+    return not first[2].isdigit() and all(field.isdigit() for field in second[:3])
+
+
 def _read(path: AnyPath, widths: tuple[int, ...], what: str) -> Numbers:
     """The first numbers of each row behind the header: ``widths[0]``, or a later width where rows are just so long."""
     rows = rows_of(path)
     first = list(islice(rows, 2))
     declared = None
-    if first and len(first[0][1]) == _HEADER_FIELDS and (len(first) < 2 or len(first[1][1]) != _HEADER_FIELDS):
+    if first and _is_header(*(fields for _, fields in first)):
         (line, fields), *first = first
         declared = whole(path, line, fields[0])
     if not first:

@@ -42,7 +42,8 @@ def write_ply(path: AnyPath, surface: Surface, phi: np.ndarray, limit: float | N
 
 def _colours(phi: np.ndarray, limit: float) -> np.ndarray:
     """Red, green, blue (M, 3), uint8, of potentials (M,) between -``limit`` and ``limit``."""
-    share = np.clip(phi / limit, -1, 1)
+    with np.errstate(over="ignore"):  # far beyond a small limit is beyond it
+        share = np.clip(phi / limit, -1, 1)
     red, blue = 1 - np.maximum(share, 0), 1 + np.minimum(share, 0)
     result: np.ndarray = np.rint(255 * np.stack([red, np.minimum(red, blue), blue], axis=1)).astype(np.uint8)
     return result

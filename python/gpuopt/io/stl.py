@@ -42,7 +42,7 @@ def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """
     dtype = real_dtype(dtype)
     try:
-        from trimesh import triangles
+        import trimesh  # noqa: F401
     except ImportError as error:
         what = f"STL files are read by trimesh, which cannot be imported ({error}): pip install 'gpuopt[lab]'"
         raise Error(what) from error
@@ -58,9 +58,7 @@ def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     shapes = _scaled(points[faces])
     directions = unit_vectors(_by_order(shapes))
     directions[np.isnan(directions)] = 0  # of a triangle without an area
-    normals = mean_normals(
-        len(points), faces.ravel(), np.repeat(directions, 3, axis=0), triangles.angles(shapes).ravel()
-    )
+    normals = mean_normals(len(points), faces.ravel(), np.repeat(directions, 3, axis=0), _angles(shapes).ravel())
     return surface_of(path, np.hstack([points, normals]), dtype, _no_line, faces)
 
 
@@ -135,6 +133,15 @@ def _scaled(triangles: np.ndarray) -> np.ndarray:
 def _by_order(shapes: np.ndarray) -> np.ndarray:
     """The directions (T, 3), of any length, from which the corners of scaled triangles are counter-clockwise."""
     return np.cross(shapes[:, 1], shapes[:, 2])
+
+
+def _angles(shapes: np.ndarray) -> np.ndarray:
+    """The angles (T, 3) at the corners of scaled triangles, in radians, precise for thin ones too; 0 where there is
+    no area."""
+    to_next, to_last = np.roll(shapes, -1, axis=1) - shapes, np.roll(shapes, 1, axis=1) - shapes
+    areas = np.linalg.norm(_by_order(shapes), axis=1)[:, np.newaxis]
+    result: np.ndarray = np.arctan2(areas, np.einsum("tij,tij->ti", to_next, to_last)) * (areas > 0)
+    return result
 
 
 def _brief(error: Exception) -> str:

@@ -37,7 +37,8 @@ def potentials(phi: Any, count: int, name: str = "phi", grid: tuple[int, ...] | 
     if values.dtype.kind not in "fiu" or values.shape not in ((count,), grid):
         shapes = f"shape {(count,)}" + (f" or {grid}" if grid else "")
         raise ArrayError(f"{name}: it is {values.dtype} {values.shape}; give {count} real numbers of {shapes}")
-    values = values.astype(np.float64).ravel()
+    with np.errstate(over="ignore"):  # of more digits than float64; told below
+        values = values.astype(np.float64).ravel()
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         raise ArrayError(f"{name}: number {wrong[0]} is NaN or infinity; look for a point that lies on an atom")

@@ -35,6 +35,15 @@ def test_a_call_refuses_masks_and_numbers_that_its_types_cannot_hold() -> None:
         kernel(y=np.ma.masked_array(y, [0, 1, 0, 0]), a=2.0)
 
 
+def test_a_call_names_the_array_whose_length_fits_no_size() -> None:
+    """It asked for n, which need not be given."""
+    arguments = [lab.input("x", "n + 2"), lab.output("z", "n"), lab.value("n")]
+    kernel = own_kernels.scaled(arguments=arguments, reference=lambda x: 2 * x[:-2] + 1)
+    with pytest.raises(gpuopt.ParameterError, match=r"^x: a length of 1 is 'n \+ 2' for no n of at least 0"):
+        kernel(x=np.ones(1, np.float32))
+    assert kernel(x=np.ones(3, np.float32)).tolist() == [3]
+
+
 STEP = np.dtype([("shift", "int32"), ("scale", "float32")])
 
 

@@ -138,6 +138,11 @@ def test_a_size_that_a_length_tells(text: str, value: int, number: int | None) -
     assert Expression(text, "x").solved(name, value, {"m": 5}) == number
 
 
+@pytest.mark.parametrize(("text", "value"), [("h + 2", 1), ("2 * h", 7), ("h + 2", 2), ("h * h", 9), ("h + k", 5)])
+def test_a_length_that_no_size_gives(text: str, value: int) -> None:
+    assert Expression(text, "x").contradicts("h", value, {}) == ((text, value) in (("h + 2", 1), ("2 * h", 7)))
+
+
 class Whole(int):
     """A whole number of another class."""
 

@@ -11,6 +11,7 @@ import gpuopt
 from gpuopt import ParameterError, lab
 from gpuopt.lab.kernels import checks
 from gpuopt.lab.kernels.checks import Right, WrongResultError
+from gpuopt.lab.kernels.tolerances import of_own_type
 
 
 def right_of(length: int = 1000) -> Right:
@@ -21,6 +22,14 @@ def taken(right: Right, off: float = 0.0) -> dict[str, np.ndarray]:
     made = right.exact["y"].astype(np.float32)
     made[-1] += off
     return {"y": made}
+
+
+def test_results_near_the_largest_number_have_a_tolerance_that_ends() -> None:
+    """It was infinite, and every result right."""
+    exact = np.array([1.5e308, -1e308, 9.1e307])
+    allowed, of_less = (of_own_type(values, values, values.dtype) for values in (exact, exact * 2.0**-8))
+    assert (allowed < 1e296).all()
+    np.testing.assert_allclose(allowed, of_less * 2.0**8, rtol=1e-12)
 
 
 def test_the_same_bytes_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,15 +134,20 @@ class Expression:
 
     def solved(self, name: str, value: int, known: Mapping[str, Any]) -> int | None:
         """The whole number of at least 0 that a name must be for this value, such as n = 6 of ``2 * n + 1`` and 13;
-        None where the expression is not linear in it, or holds other unknown names."""
+        None where there is none, where the expression is not linear in it, or where it holds other unknown names."""
+        number = self._root(name, value, known)
+        return int(number) if number is not None and number.denominator == 1 and number >= 0 else None
+
+    def contradicts(self, name: str, value: int, known: Mapping[str, Any]) -> bool:
+        """Whether it is linear in the name, and no whole number of at least 0 gives this value: ``n + 2`` and 1."""
+        return self._root(name, value, known) is not None and self.solved(name, value, known) is None
+
+    def _root(self, name: str, value: int, known: Mapping[str, Any]) -> Fraction | None:
         try:
             found = _linear(self._tree, name, known)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return None
-        if found is None or not found[0]:
-            return None
-        number = (value - found[1]) / found[0]
-        return int(number) if number.denominator == 1 and number >= 0 else None
+        return (value - found[1]) / found[0] if found is not None and found[0] else None
 
     def at(self, known: Mapping[str, Any]) -> str:
         """Its names with their values: `n=100, WIDTH=4`."""

@@ -111,28 +111,38 @@ class Task:
             if name in allowed and (each := allowed[name].each) is not None:
                 raise ParameterError(f"{name}: it is {each.text!r} in each round; leave it out")
         found: Numbers = dict(given)
-        self._infer(found, arrays)
+        lengths = self._lengths(arrays)
+        self._infer(found, lengths)
         for one in self.values:
             if one.name not in found and one.default is not None:
                 found[one.name] = one.default
         missing = [name for name in [*known, *(v.name for v in self.values if v.each is None)] if name not in found]
+        for name, part, length in lengths:
+            unknown = [one for one in part.names if one not in found]
+            if len(unknown) == 1 and part.contradicts(unknown[0], length, found):
+                fits = f"{part.text!r} for no {unknown[0]} of at least 0"
+                raise ParameterError(f"{name}: a length of {length} is {fits}; give another array")
         if missing:
             raise ParameterError(f"{missing[0]}: {self.name} needs it; give {', '.join(dict.fromkeys(missing))}")
         return {name: checked_value(allowed.get(name), name, value) for name, value in found.items()}
 
-    def _infer(self, found: Numbers, arrays: Mapping[str, np.ndarray]) -> None:
-        """Adds the sizes that lengths of arrays tell: `n` of a shape `n`, and of `n + 2` where that is its one unknown
-        name."""
+    def _lengths(self, arrays: Mapping[str, np.ndarray]) -> list[tuple[str, Expression, int]]:
+        """The name, the declared and the given length of each axis of arrays; those that are a name come first."""
         lengths = []
         for name, given in arrays.items():
             argument, array = self.by_name.get(name), as_array(name, given, "an array")
             if isinstance(argument, Array) and array.ndim >= len(argument.shape):
-                lengths += list(zip(argument.shape, array.shape, strict=False))
-        lengths.sort(key=lambda one: not one[0].text.isidentifier())
+                axes = zip(argument.shape, array.shape, strict=False)
+                lengths += [(name, part, int(length)) for part, length in axes]
+        return sorted(lengths, key=lambda one: not one[1].text.isidentifier())
+
+    def _infer(self, found: Numbers, lengths: Sequence[tuple[str, Expression, int]]) -> None:
+        """Adds the sizes that lengths of arrays tell: `n` of a shape `n`, and of `n + 2` where that is its one unknown
+        name."""
         for _ in lengths:  # what one tells may be what another lacks
-            for part, length in lengths:
+            for _, part, length in lengths:
                 unknown = [name for name in part.names if name not in found]
-                number = part.solved(unknown[0], int(length), found) if len(unknown) == 1 else None
+                number = part.solved(unknown[0], length, found) if len(unknown) == 1 else None
                 if number is not None:
                     found[unknown[0]] = number
 

@@ -75,12 +75,14 @@ def of_own_type(exact: np.ndarray, rough: np.ndarray, dtype: np.dtype[Any]) -> n
     finite = np.isfinite(exact)
     largest = float(np.abs(exact[finite]).max(initial=0.0)) or 1.0  # its square may be more than fp64 holds
     usual = largest * float(np.sqrt(np.mean(np.square(exact[finite] / largest)))) if finite.any() else 0.0
-    size = np.where(finite, np.abs(exact), 0.0) + usual
+    half = np.where(finite, np.abs(exact), 0.0) / 2 + usual / 2  # of the size, which may be more, too
     with np.errstate(all="ignore"):
-        errors = np.abs(rough.astype(np.float64) - exact)[finite] / np.maximum(size[finite], np.finfo(np.float64).tiny)
+        errors = np.abs(rough.astype(np.float64) - exact)[finite] / 2
+        errors /= np.maximum(half[finite], np.finfo(np.float64).tiny)
     least = (LEAST if dtype.itemsize > 2 else LEAST_HALF) * float(np.finfo(dtype).eps) / 2
     own = float(errors[np.isfinite(errors)].max(initial=0.0))
-    return np.maximum(max(ROOM * min(own, 2.0**-3), least) * size, _least_step(dtype))
+    allowed = np.minimum(max(ROOM * min(own, 2.0**-3), least) * half, np.finfo(np.float64).max / 2) * 2
+    return np.maximum(allowed, _least_step(dtype))
 
 
 def _least_step(dtype: np.dtype[Any]) -> float:

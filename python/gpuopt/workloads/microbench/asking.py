@@ -44,10 +44,13 @@ def called(**names: str) -> Iterator[None]:
 
 
 def typed(dtype: str, rows: Sequence[Variant], local_size: int | None = None) -> tuple[str, dict[str, int]]:
-    """What :func:`element` says of a type. Raises ParameterError where none of the variants ``rows`` has what the type
-    or a size of work-groups asks for: it would be left out in silence."""
+    """What :func:`element` says of a type. Raises ParameterError where none of the variants ``rows`` has kernels of the
+    type, or what it or a size of work-groups asks for: it would be left out in silence."""
     scalar, levels = element(dtype)
     names = ", ".join(row.name for row in rows)
+    if scalar not in (kinds := list(dict.fromkeys(kind for row in rows for kind in row.dtypes))):
+        listed = ", ".join(OPENCL_NAMES[kind] for kind in kinds)
+        raise ParameterError(f"dtype: {dtype!r} is no type of {names}; use {listed}")
     known = {parameter.name for row in rows for parameter in row.parameters}
     of_structs = "VIA" in known and "STRUCT" not in known
     if of_structs and not levels["STRUCT"]:
