@@ -125,7 +125,7 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
     from outside, as in :func:`grid`. An atom that the points or balls do not go round, as the winding number of their
     normals says (Barill et al. 2018), is outside and has a depth of 0; of a dozen points, or of fewer than one on two
     square A, that is a guess. Without normals nothing says which side an atom is on, and it is taken for one inside.
-    Raises ArrayError where the balls need a normal that is not known.
+    Raises ArrayError where the balls need a normal that is not known, ParameterError for a probe out of range.
 
     Examples
     --------
