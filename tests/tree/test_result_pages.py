@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -157,3 +158,27 @@ def test_numbers_in_sentences_are_the_least_and_the_greatest(root: Path, monkeyp
     assert between([34.53, 61.9, 48.0], ".0f") == "35 to 62"
     assert between([1.001, 1.002], ".1f") == "1.0"
     assert findings(lambda: ["one", "two"])() == "- one\n- two"
+
+
+def test_a_ratio_of_two_clocks_is_by_the_hosts_on_both_sides_or_none(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call's time by the host's clock over a kernel's by the device's is no ratio of times."""
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import gemm_h200, spmv_h200
+    from result_tables.values import AnotherClock
+
+    big, kernel, call = spmv_h200.BIG, spmv_h200.BEST, "M @ x"
+
+    def times(name: str, field: str) -> dict[int, float]:
+        row = big.row(name)
+        mine = big.group.blocks_of[(row["role"], row["configuration"])]
+        return {block["block"]: block[field] for block in mine if block[field]}
+
+    kernels, calls = times(kernel, "wall_ms"), times(call, "median_ms")
+    ratios = [calls[block] / kernels[block] for block in calls.keys() & kernels.keys()]
+    assert big.speedup(kernel, call).mid == pytest.approx(statistics.median(ratios), rel=0.01)
+
+    assert gemm_h200.BIG.times_as_fast("gpuopt.gemm(A, B)", "PyTorch") == "another clock"
+    with pytest.raises(AnotherClock, match="by two clocks"):
+        gemm_h200.BIG.speedup("gpuopt.gemm(A, B)", "PyTorch")

@@ -35,7 +35,8 @@ def _found() -> list[str]:
     gains = [f"{best(rows).mid:.2f} ({name})" for name, rows in BIG.items()]
     longer = [100 * (rows.speedup(fastest(rows), CALL).mid - 1) for rows in BIG.values()]
     return [
-        f"**The best kernel of full precision is {' and '.join(gains)} times as fast as the C++ loop**, each with"
+        f"**The best kernel of full precision is {' and '.join(gains)} times as fast as the C++ loop**, by the host's"
+        " clock, each with"
         " another reciprocal root: the processor's own estimate with PoCL, the runtime's `native_rsqrt` with Intel's,"
         " both refined by a Newton step.",
         f"**A plain call takes {between(longer, '.0f')} % longer than that kernel**, with arrays of NumPy in and out.",

@@ -78,7 +78,7 @@ def faster(heading: str, than: str) -> Column:
     def cell(rows: Rows, row: Row) -> Cell:
         if row["status"] != "ok":
             return None
-        return "1" if row is rows.row(than) else rows.speedup(str(row["configuration"]), than)
+        return "1" if row is rows.row(than) else rows.times_as_fast(str(row["configuration"]), than)
 
     return Column(heading, cell)
 
@@ -87,7 +87,7 @@ def behind(heading: str, first: str) -> Column:
     """How many times as fast as the row ``first`` is."""
 
     def cell(rows: Rows, row: Row) -> Cell:
-        return "1" if row is rows.row(first) else rows.speedup(first, str(row["configuration"]))
+        return "1" if row is rows.row(first) else rows.times_as_fast(first, str(row["configuration"]))
 
     return Column(heading, cell)
 
@@ -177,7 +177,7 @@ def ratios(
     """Paired ratios of times: a line for each (text shown, name, name of what it is over), a column a place."""
 
     def made() -> list[Line]:
-        return [(text, *(rows.speedup(name, over) for rows in places.values())) for text, name, over in pairs]
+        return [(text, *(rows.times_as_fast(name, over) for rows in places.values())) for text, name, over in pairs]
 
     return grid([first, *places], made)
 
@@ -197,7 +197,7 @@ def paper_steps(places: dict[str, Rows], workload: str) -> Table:
                 if row is None or row["status"] != "ok":
                     cells.append("no row" if row is None else str(row["status"]))
                 else:
-                    cells.append(rows.speedup(name, first[0]))
+                    cells.append(rows.times_as_fast(name, first[0]))
             lines.append([_code(step.preset), *cells, _printed_gain(workload, step, first[1])])
         base = _code(first[1].preset)
         return markdown([f"times as fast as {base} [95 % CI]", *places, "paper"], lines)

@@ -14,6 +14,7 @@ from typing import Any
 from gpuopt import _core, lab
 from gpuopt.configuration import variants
 from gpuopt.lab import Study
+from gpuopt.lab.rows.ratios import ANOTHER_CLOCK, host_ratio
 
 ROOT = Path(__file__).parents[2]
 Row = Mapping[str, Any]
@@ -143,6 +144,10 @@ def _standard(workload: str, variant: str) -> dict[str, int]:
     return {p.name: p.standard for row in tables if row.name == variant for p in row.parameters}
 
 
+class AnotherClock(ValueError):
+    """Two rows by two clocks, which have no ratio."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """The summary rows of one problem in a file of rows; ``problem`` is its name or the beginning of it."""
@@ -178,9 +183,23 @@ class Rows:
         return bound(self.row(name))
 
     def speedup(self, name: str, over: str) -> Value:
-        """How many times as fast as another row, paired over their blocks."""
-        ratio = self.study.speedup(*(str(self.row(one)["configuration"]) for one in (name, over)))
+        """How many times as fast as another row, paired over their blocks; of two clocks by the host's on both sides,
+        which holds a kernel's launch and wait. Raises AnotherClock where no block has both by the host's clock."""
+        row, reference = self.row(name), self.row(over)
+        ratio = self.study.speedup(str(row["configuration"]), str(reference["configuration"]))
+        if ratio.across:
+            by_host = host_ratio(self.group, row, reference)
+            if by_host is None:
+                raise AnotherClock(f"{self.path}: {name} and {over} are by two clocks; show their times instead")
+            ratio = by_host
         return Value(ratio.mid, ratio.lo, ratio.hi).inverse
+
+    def times_as_fast(self, name: str, over: str) -> Value | str:
+        """The same for a cell, which says `another clock` where there is no such ratio."""
+        try:
+            return self.speedup(name, over)
+        except AnotherClock:
+            return ANOTHER_CLOCK
 
     def beside_row(self, name: str) -> Row:
         """The fastest ceiling of this variant, or the `launch`, measured in the blocks of these rows."""
