@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuopt.lab import Study
+
 MARKER = re.compile(r"<!-- rows: (.*?) \| table: (\S+) -->")
 
 
@@ -182,3 +184,14 @@ def test_a_ratio_of_two_clocks_is_by_the_hosts_on_both_sides_or_none(
     assert gemm_h200.BIG.times_as_fast("gpuopt.gemm(A, B)", "PyTorch") == "another clock"
     with pytest.raises(AnotherClock, match="by two clocks"):
         gemm_h200.BIG.speedup("gpuopt.gemm(A, B)", "PyTorch")
+
+
+def test_the_files_of_the_first_rules_are_those_whose_summaries_name_none(root: Path, pages: Path) -> None:
+    text = (pages / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("| table: first_rules -->") :].partition("<!-- end -->")[0]
+    told = set(re.findall(r"^\| `(.+?)`", table, re.MULTILINE))
+    assert "results/h200/gem-globule/rows.jsonl" not in told
+    for name in ("h200/spmv-321x481", "h200/papers/gem-steps", "h200/gemm-sizes", "cpu-2core/intel-gemm"):
+        path = f"results/{name}/rows.jsonl"
+        methods = {row["method"] for row in Study.load(root / path).summary if row["status"] == "ok"}
+        assert (path in told) == (None in methods), path

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from gpuopt.lab.rows.audit_rules import generation_alone
+
 from . import (
     device_cpu,
     device_h200,
@@ -16,7 +18,7 @@ from . import (
     tomography_h200,
 )
 from .tables import Line, grid, markdown
-from .values import Lines, Profile, Rows, Value
+from .values import ROOT, Lines, Points, Profile, Row, Rows, Value
 
 H200, CPU = "NVIDIA H200", "2-core EPYC"
 Source = Rows | Profile
@@ -71,8 +73,29 @@ def _builds() -> list[Line]:
     return lines
 
 
+def _first_rules() -> list[Line]:
+    """The files that hold rows of the first rules: their days, and which problems where others are by present rules."""
+    lines: list[Line] = []
+    for path in (*sorted(ROOT.glob("results/**/rows.jsonl")), *sorted(ROOT.glob("results/h200/gem-capsid/*.jsonl"))):
+        rows = _told(str(path.relative_to(ROOT)))
+        first = [row for row in rows if generation_alone(row) == "first"]
+        if first:
+            days = sorted({str(row["time_utc"])[:10] for row in first})
+            problems = dict.fromkeys(str(row["problem"]) for row in first)
+            of_them = "all" if len(first) == len(rows) else ", ".join(problems)
+            lines.append((f"`{path.relative_to(ROOT)}`", ", ".join(days), of_them))
+    return lines
+
+
+def _told(path: str) -> list[Row]:
+    """The summaries of a sweep, else the points of a survey, that hold a time."""
+    source = Points(path)
+    return [row for row in (*source.summaries, *source.rows) if row["status"] == "ok" and row["time_utc"]]
+
+
 BUILDS = Lines("results/h200/compare-builds.jsonl")
 TABLES = {
+    "first_rules": lambda: markdown(["rows of the first rules", "days", "problems"], _first_rules(), words=True),
     "index": _index,
     "papers": paper_claims.index(),
     "builds": grid(["headline", "before, ms", "after, ms", "after / before [least, greatest of 15 turns]"], _builds),

@@ -282,6 +282,11 @@ class Points:
         path = noted(self.path)
         return _profile(path)["rows"] if path.endswith(".json") else _study(path).points
 
+    @property
+    def summaries(self) -> Sequence[Row]:
+        """Those of the sweeps in a file of rows."""
+        return _study(noted(self.path)).summary
+
     def point(self, name: str, **fields: Any) -> Row:
         """The one point of a configuration, as far as it is named, with these fields, such as ``dtype`` or ``bytes``
         of its sizes. Raises ValueError where none or several are."""
