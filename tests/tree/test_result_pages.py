@@ -195,3 +195,27 @@ def test_the_files_of_the_first_rules_are_those_whose_summaries_name_none(root: 
         path = f"results/{name}/rows.jsonl"
         methods = {row["method"] for row in Study.load(root / path).summary if row["status"] == "ok"}
         assert (path in told) == (None in methods), path
+
+
+def test_a_mean_of_shapes_says_what_a_librarys_stalls_make_of_it(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In some blocks of three shapes NumPy took 18 to 450 times as long as in others."""
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import whole_calls_cpu
+
+    told = whole_calls_cpu.TABLES["shapes"]()
+    assert told in (pages / "whole-calls-cpu.md").read_text(encoding="utf-8")
+    assert "kernels have 0.92 and whole calls 0.65 of the rate of NumPy, but 0.76 and 0.55 without" in told
+    assert "without 128^3, 256^3 and 512^3" in told
+    assert "Xeon" in told
+
+
+def test_what_kept_programs_leave_of_the_first_call_is_the_calls_own_time(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import whole_calls_cpu
+
+    told = whole_calls_cpu.TABLES["first"]()
+    assert "(`caches`) the first call takes 0.24 and 0.23 s by Intel's runtime and PoCL, 0.07 and 0.05 of it" in told
