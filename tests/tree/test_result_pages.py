@@ -219,3 +219,14 @@ def test_what_kept_programs_leave_of_the_first_call_is_the_calls_own_time(
 
     told = whole_calls_cpu.TABLES["first"]()
     assert "(`caches`) the first call takes 0.24 and 0.23 s by Intel's runtime and PoCL, 0.07 and 0.05 of it" in told
+
+
+def test_every_case_of_the_papers_projections_that_has_rows_is_shown(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import tomography_h200
+
+    for path in ("tomography-paper", "tomography-i2", "tomography-64"):
+        study = Study.load(root / f"results/h200/papers/{path}/rows.jsonl")
+        assert {group.problem.partition(" ")[0] for group in study.groups()} <= tomography_h200.PAPER.keys()

@@ -28,10 +28,11 @@ ASTRA1024 = Rows("results/h200/tomography-cube1024-astra/rows.jsonl")  # of an e
 OURS = {case: Rows("results/h200/tomography-paper/rows.jsonl", case) for case in ("I1", "I2")}
 PAPER = {
     "I1": Rows("results/h200/papers/tomography-paper/rows.jsonl", "I1"),
+    "I2": Rows("results/h200/papers/tomography-i2/rows.jsonl", "I2"),
     "I1_64views": Rows("results/h200/papers/tomography-64/rows.jsonl", "I1"),
     "I2_64views": Rows("results/h200/papers/tomography-64/rows.jsonl", "I2"),
 }
-CASES = {"I1": "I1", "I1_64views": "I1, 64 views", "I2_64views": "I2, 64 views"}
+CASES = {"I1": "I1", "I2": "I2", "I1_64views": "I1, 64 views", "I2_64views": "I2, 64 views"}
 PROJECTORS = Lines("results/h200/tomography-projectors.jsonl")
 ALGORITHMS = Lines("results/h200/tomography-algorithms.jsonl")
 PROFILE = Profile("results/h200/profile-tensor-cores.json")
@@ -145,7 +146,10 @@ def _found() -> list[str]:
 
 
 TABLES = {
-    "setup": setup(CUBE512, ADJOINT, CUBE1024, ASTRA1024, OURS["I1"], PAPER["I1"], PAPER["I1_64views"], PROFILE),
+    "setup": setup(
+        *(CUBE512, ADJOINT, CUBE1024, ASTRA1024, OURS["I1"], *(PAPER[case] for case in ("I1", "I2", "I1_64views"))),
+        PROFILE,
+    ),
     "aims": aims(
         Aim("back projection 512^3, of the fetch rate", lambda: CUBE512.bound("image"), least=90, unit="%"),
         Aim("back projection 1024^3, of the fetch rate", lambda: CUBE1024.bound("image"), least=85, unit="%"),
