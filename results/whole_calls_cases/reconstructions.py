@@ -107,9 +107,9 @@ def phantom(views: int, det: tuple[int, int], device: Any) -> Made:
     return Made({"gpuopt": lambda: head.project(scan, device=device)}, check)
 
 
-def copies(megabytes: int, down: bool, device: Any) -> Made:
+def copies(mebibytes: int, down: bool, device: Any) -> Made:
     """Between NumPy and a device, pageable memory."""
-    data = np.random.default_rng(1).random(megabytes << 18, dtype=np.float32)
+    data = np.random.default_rng(1).random(mebibytes << 18, dtype=np.float32)
     there = gpuopt.to_device(data, device)
 
     def check() -> None:
@@ -128,6 +128,6 @@ CASES = [
     Case("sirt, 5 iterations, 128^3", functools.partial(sirt, *SMALL, 5), longest_s=20),
     Case("phantom, 496 views of 960 x 1248", functools.partial(phantom, *LARGE[1:]), GPU, goal_ms=150, longest_s=10),
     Case("phantom, 128 views of 192 x 192", functools.partial(phantom, *SMALL[1:]), longest_s=3),
-    Case("to_device, 256 MB", functools.partial(copies, 256, False), GPU, goal_ms=7),
-    Case("to_numpy, 256 MB", functools.partial(copies, 256, True), GPU, goal_ms=8),
+    Case("to_device, 256 MiB", functools.partial(copies, 256, False), GPU, goal_ms=7),
+    Case("to_numpy, 256 MiB", functools.partial(copies, 256, True), GPU, goal_ms=8),
 ]

@@ -230,3 +230,15 @@ def test_every_case_of_the_papers_projections_that_has_rows_is_shown(
     for path in ("tomography-paper", "tomography-i2", "tomography-64"):
         study = Study.load(root / f"results/h200/papers/{path}/rows.jsonl")
         assert {group.problem.partition(" ")[0] for group in study.groups()} <= tomography_h200.PAPER.keys()
+
+
+def test_copies_by_the_driver_stand_beside_those_by_slots_of_the_same_machine(root: Path, pages: Path) -> None:
+    kept = (root / "results" / "h200" / "whole-calls" / "copies.txt").read_text(encoding="utf-8")
+    page = (pages / "whole-calls-h200.md").read_text(encoding="utf-8")
+    for name, told in (
+        ("driver's own", "{:.0f} ms up and {:.0f} down"),
+        ("16 x 2 MiB, 8 threads", "{:.1f} and {:.1f}"),
+    ):
+        found = re.search(rf"^{name}: to_device +([\d.]+) ms .* to_numpy +([\d.]+) ms", kept, re.MULTILINE)
+        assert found is not None
+        assert told.format(*map(float, found.groups())) in page
