@@ -242,3 +242,16 @@ def test_copies_by_the_driver_stand_beside_those_by_slots_of_the_same_machine(ro
         found = re.search(rf"^{name}: to_device +([\d.]+) ms .* to_numpy +([\d.]+) ms", kept, re.MULTILINE)
         assert found is not None
         assert told.format(*map(float, found.groups())) in page
+
+
+def test_the_rates_behind_gems_bounds_are_those_of_its_rows(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel reaches its printed share of the bound by the printed rate."""
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import gem_h200
+
+    line = next(line for line in gem_h200.TABLES["rates"]().splitlines() if line.startswith("| K0 "))
+    roots, row = float(line.split("|")[3]), gem_h200.K0.row(gem_h200.BEST)
+    share = 100 * row["special"]["native_rsqrt"] / (roots * 1e6 * row["median_ms"])
+    assert share == pytest.approx(gem_h200.K0.bound(gem_h200.BEST).mid, rel=2e-4)

@@ -56,6 +56,17 @@ def _error(rows: Rows, row: Row) -> Cell:
     return small(TOLERANCE * row["max_abs"] / row["tol"])
 
 
+def _rates() -> list[Line]:
+    """The rates behind the bounds: what a row declares of a resource over the time that its bound gives it."""
+    lines: list[Line] = []
+    for form, rows in CAPSID.items():
+        bounded = [row for row in rows.group.rows if row["bound_by"] in ("native_rsqrt", "issue")]
+        rates = {row["bound_by"]: row["special"][row["bound_by"]] / row["bound_ms"] * 1e-6 for row in bounded}
+        roots, issued = rates.get("native_rsqrt"), rates.get("issue")
+        lines.append((form, str(bounded[0]["profile"]), roots, None if issued is None else 2e-3 * issued))
+    return lines
+
+
 def _configurations(form: str) -> list[tuple[str, str]]:
     levels = ["DISTANCE=2, VERTICES=2", "DISTANCE=1, VERTICES=4", "DISTANCE=0, VERTICES=4"]
     names = [f"tiled({each})" for each in levels]
@@ -111,6 +122,7 @@ def _peers() -> list[Line]:
 
 TABLES = {
     "setup": setup(*CAPSID.values(), GLOBULE, STEPS, FACTORIAL),
+    "rates": grid(["bounds of", "profile of", "reciprocal roots, G/s", "multiply-adds, TFLOP/s"], _rates),
     "aims": aims(
         Aim("K0, of its bound", lambda: K0.bound(BEST), least=85, unit="%"),
         Aim("K0, of its bound (VERTICES=8, UNROLL=8)", lambda: K0.bound(WIDER), least=85, unit="%"),
