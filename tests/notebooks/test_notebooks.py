@@ -33,6 +33,16 @@ def test_there_are_notebooks():
     assert [path.name for path in PATHS] == [f"{stem}.ipynb" for stem in stems]
 
 
+def test_the_device_of_their_outputs_is_told_alike_wherever_they_are_named():
+    root = PATHS[0].parents[1]
+    told = "of one run each, on the device that each names: 01 and 06 to 08 on an NVIDIA H200, 02 to 05"
+    for page in ("README.md", "docs/gallery.md"):
+        assert told in " ".join((root / page).read_text(encoding="utf-8").split()), page
+    for path in PATHS:
+        shown = json.dumps([cell["outputs"] for cell in code_cells(path)])
+        assert ("AMD EPYC" in shown) == (path.stem[:2] in ("02", "03", "04", "05")), path
+
+
 @each_notebook
 def test_stored_with_outputs_of_this_very_code(path):
     """As `tools/notebooks.py` leaves them: of one run from top to bottom, and nothing that only this run knew."""
