@@ -34,7 +34,7 @@ RATES = ("gflop_s", "gb_s", "gop_s")
 SHARES = ("pct_bound", "pct_uncached")
 QUANTITIES = ("speedup", *RATES, *SHARES, "latency_ns")
 REASONS = {
-    "energy": "energy and power are not measured",
+    "energy": "energy and power are not held against rows",
     "instructions": "compiled instructions are not counted",
     "projects": "needs programs that are not part of gpuopt",
     "hardware": "needs hardware of its time",

@@ -209,7 +209,7 @@ def test_save_writes_tables_rows_and_pictures(tmp_path: Path) -> None:
         "| Figure 1 | Vectors gain 75 %. (`gains`) | table | 1.75x | HD 5870 | 2.00x [1.99, 2.01] (512x512) | holds |"
         in text
     )
-    assert "- energy: energy and power are not measured" in text
+    assert "- energy: energy and power are not held against rows" in text
     assert [json.loads(line) for line in paths[2].read_text(encoding="utf-8").splitlines()] == both.rows
     assert paths[3].read_bytes().startswith(b"\x89PNG")
 
