@@ -255,3 +255,28 @@ def test_the_rates_behind_gems_bounds_are_those_of_its_rows(
     roots, row = float(line.split("|")[3]), gem_h200.K0.row(gem_h200.BEST)
     share = 100 * row["special"]["native_rsqrt"] / (roots * 1e6 * row["median_ms"])
     assert share == pytest.approx(gem_h200.K0.bound(gem_h200.BEST).mid, rel=2e-4)
+
+
+def test_compiled_projections_stand_beside_what_was_printed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import instructions
+
+    gains = {
+        line.split(" | ")[0]: line.split(" | ")[1] for line in _lines(instructions.TABLES["projections-elsewhere"]())
+    }
+    assert gains["| alu"] == "1.3 to 1.45"
+    assert gains["| vector input"] == "0.48"
+    assert gains["| vector output"] == "0.94 to 0.98"
+
+
+def test_every_variant_that_spills_in_a_sweep_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import instructions
+
+    told = instructions.TABLES["spills"]()
+    assert "| `tensor` of gemm | 4 | 24 to 64 |" in told
+    assert "| `pairs` of gem | 14 | 4 to 8 |" in told
+
+
+def _lines(table: str) -> list[str]:
+    return table.splitlines()[2:]

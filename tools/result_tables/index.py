@@ -18,7 +18,7 @@ from . import (
     tomography_h200,
 )
 from .tables import Line, grid, markdown
-from .values import ROOT, Lines, Points, Profile, Row, Rows, Value
+from .values import Lines, Points, Profile, Row, Rows, Value, sweeps
 
 H200, CPU = "NVIDIA H200", "2-core EPYC"
 Source = Rows | Profile
@@ -76,14 +76,14 @@ def _builds() -> list[Line]:
 def _first_rules() -> list[Line]:
     """The files that hold rows of the first rules: their days, and which problems where others are by present rules."""
     lines: list[Line] = []
-    for path in (*sorted(ROOT.glob("results/**/rows.jsonl")), *sorted(ROOT.glob("results/h200/gem-capsid/*.jsonl"))):
-        rows = _told(str(path.relative_to(ROOT)))
+    for path in sweeps("results"):
+        rows = _told(path)
         first = [row for row in rows if generation_alone(row) == "first"]
         if first:
             days = sorted({str(row["time_utc"])[:10] for row in first})
             problems = dict.fromkeys(str(row["problem"]) for row in first)
             of_them = "all" if len(first) == len(rows) else ", ".join(problems)
-            lines.append((f"`{path.relative_to(ROOT)}`", ", ".join(days), of_them))
+            lines.append((f"`{path}`", ", ".join(days), of_them))
     return lines
 
 

@@ -103,6 +103,12 @@ def _study(path: str) -> Study:
     return Study.load(ROOT / path)
 
 
+def sweeps(folder: str) -> list[str]:
+    """The files of rows under a folder, relative to the repository's root."""
+    found = (*sorted(ROOT.glob(f"{folder}/**/rows.jsonl")), *sorted(ROOT.glob(f"{folder}/**/gem-capsid/*.jsonl")))
+    return [str(path.relative_to(ROOT)) for path in found]
+
+
 class _Read(Study):
     """Rows that no longer change: ``speedup`` asks for the groups each time, which takes half of this tool's time."""
 
