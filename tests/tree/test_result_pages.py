@@ -170,7 +170,7 @@ def test_a_ratio_of_two_clocks_is_by_the_hosts_on_both_sides_or_none(
     from result_tables import gemm_h200, spmv_h200
     from result_tables.values import AnotherClock
 
-    big, kernel, call = spmv_h200.BIG, spmv_h200.BEST, "M @ x"
+    big, kernel, call = spmv_h200.BIG, spmv_h200.TWO_ROWS, "M @ x"
 
     def times(name: str, field: str) -> dict[int, float]:
         row = big.row(name)
@@ -280,3 +280,14 @@ def test_every_variant_that_spills_in_a_sweep_is_named(root: Path, monkeypatch: 
 
 def _lines(table: str) -> list[str]:
     return table.splitlines()[2:]
+
+
+def test_the_best_full_storage_is_the_fastest_that_the_rows_hold(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import spmv_h200
+
+    times = {
+        line.split(" | ")[0]: float(line.split(" | ")[1].split(" ")[0]) for line in _lines(spmv_h200.TABLES["ours"]())
+    }
+    full = {name: ms for name, ms in times.items() if "symmetric" not in name and "HALF=1" not in name}
+    assert [name for name in full if name.endswith(", best full storage")] == [min(full, key=lambda name: full[name])]

@@ -30,7 +30,7 @@ def _runtimes(value_of: Callable[[str], Value], unit: str) -> str:
 
 def _pages() -> list[tuple[str, str, str, Source]]:
     """(page, device, headline, where its day is from)."""
-    best = spmv_h200.BIG.rate(spmv_h200.BEST, "gflop_s").bare
+    best = spmv_h200.BIG.rate(spmv_h200.best(), "gflop_s").bare
     capsid = gem_h200.K0.rate(gem_h200.BEST, "gop_s").bare
     simt = gemm_h200.BIG.rate(gemm_h200.SIMT, "gflop_s").bare * 1e-3
     split = gemm_h200.BIG.rate(gemm_h200.FAST, "gflop_s").bare * 1e-3
