@@ -291,3 +291,11 @@ def test_the_best_full_storage_is_the_fastest_that_the_rows_hold(root: Path, mon
     }
     full = {name: ms for name, ms in times.items() if "symmetric" not in name and "HALF=1" not in name}
     assert [name for name in full if name.endswith(", best full storage")] == [min(full, key=lambda name: full[name])]
+
+
+def test_a_file_of_two_days_is_shown_with_both(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import gemm_h200
+
+    line = next(line for line in _lines(gemm_h200.TABLES["setup"]()) if "results/h200/gemm-sizes/" in line)
+    assert line.endswith("| 2026-11-21, 2026-11-24 |")

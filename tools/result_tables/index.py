@@ -17,8 +17,8 @@ from . import (
     tomography_cpu,
     tomography_h200,
 )
-from .tables import Line, grid, markdown
-from .values import Lines, Points, Profile, Row, Rows, Value, sweeps
+from .tables import Line, days, grid, markdown
+from .values import Lines, Points, Profile, Rows, Value, sweeps
 
 H200, CPU = "NVIDIA H200", "2-core EPYC"
 Source = Rows | Profile
@@ -56,7 +56,9 @@ def _pages() -> list[tuple[str, str, str, Source]]:
 
 
 def _day(source: Source) -> str:
-    return str(source.held["date"] if isinstance(source, Profile) else source.group.first["time_utc"][:10])
+    if isinstance(source, Profile):
+        return str(source.held["date"])
+    return days([row for row in source.group.rows if row["time_utc"]])
 
 
 def _index() -> str:
@@ -77,20 +79,13 @@ def _first_rules() -> list[Line]:
     """The files that hold rows of the first rules: their days, and which problems where others are by present rules."""
     lines: list[Line] = []
     for path in sweeps("results"):
-        rows = _told(path)
+        rows = Points(path).measured
         first = [row for row in rows if generation_alone(row) == "first"]
         if first:
-            days = sorted({str(row["time_utc"])[:10] for row in first})
             problems = dict.fromkeys(str(row["problem"]) for row in first)
             of_them = "all" if len(first) == len(rows) else ", ".join(problems)
-            lines.append((f"`{path}`", ", ".join(days), of_them))
+            lines.append((f"`{path}`", days(first), of_them))
     return lines
-
-
-def _told(path: str) -> list[Row]:
-    """The summaries of a sweep, else the points of a survey, that hold a time."""
-    source = Points(path)
-    return [row for row in (*source.summaries, *source.rows) if row["status"] == "ok" and row["time_utc"]]
 
 
 BUILDS = Lines("results/h200/compare-builds.jsonl")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gpuopt import papers
@@ -256,8 +256,17 @@ def aims(*wanted: Aim) -> Table:
 # ---------------------------------------------------------------- where the numbers are from
 
 
+def days(rows: Sequence[Row]) -> str:
+    """The days on which rows were measured."""
+    return _each(sorted(str(row["time_utc"])[:10] for row in rows))
+
+
+def _each(values: Iterable[object]) -> str:
+    return ", ".join(dict.fromkeys(map(str, values)))
+
+
 def setup(*sources: Rows | Profile | Points) -> Table:
-    """A line a file: device, driver, protocol and day, as the rows say it."""
+    """A line a file: device, driver, protocol and days, as all of its rows say it."""
 
     def made() -> list[Line]:
         lines: list[Line] = []
@@ -266,9 +275,9 @@ def setup(*sources: Rows | Profile | Points) -> Table:
                 held = source.held
                 lines.append([f"`{source.path}`", held["device"], held["driver"], "profile", held["date"]])
             else:
-                row = source.rows[0] if isinstance(source, Points) else source.group.first
-                place = f"`{source.path}`"
-                lines.append([place, row["device"], row["driver"], row["protocol"], row["time_utc"][:10]])
+                rows = Points(source.path).measured
+                fields = ("device", "driver", "protocol")
+                lines.append([f"`{source.path}`", *(_each(row[field] for row in rows) for field in fields), days(rows)])
         return lines
 
     return lambda: markdown(["rows", "device", "driver", "protocol", "date"], made(), words=True)
@@ -292,6 +301,7 @@ __all__ = [
     "between",
     "bound",
     "compared",
+    "days",
     "error",
     "faster",
     "findings",

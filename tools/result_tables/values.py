@@ -289,6 +289,12 @@ class Points:
         return _profile(path)["rows"] if path.endswith(".json") else _study(path).points
 
     @property
+    def measured(self) -> Sequence[Row]:
+        """Summaries and points with a time, and when it was taken."""
+        rows = self.rows if self.path.endswith(".json") else (*self.summaries, *self.rows)
+        return [row for row in rows if row["status"] == "ok" and row["time_utc"]]
+
+    @property
     def summaries(self) -> Sequence[Row]:
         """Those of the sweeps in a file of rows."""
         return _study(noted(self.path)).summary
