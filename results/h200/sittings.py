@@ -12,7 +12,7 @@ FILES = (
     *("profile-fourth", "profile-fifth"),
 )
 sittings = [json.loads((HERE / f"{name}.json").read_text())["ceilings"] for name in FILES]
-units = {json.loads((HERE / f"{name}.json").read_text()).get("unit") or "not known" for name in FILES}
+units = [json.loads((HERE / f"{name}.json").read_text()).get("unit") for name in FILES]
 # A launch's time changed with the program between the days: an event for each command, then for a batch's ends alone.
 names = [name for name in sittings[0] if name != "launch" and all(name in each for each in sittings)]
 held = own = pairs = 0
@@ -28,7 +28,7 @@ for name, left_out in itertools.product(names, range(len(sittings))):
         pairs, held, own = pairs + 1, held + (low <= wanted <= high), own + (lo <= wanted <= hi)
         if not low <= wanted <= high:
             outside.append(f"{name}: {FILES[left_out]} is {wanted / one['rate']:.3f} of another")
-print(f"{len(FILES)} sittings, {len(names)} ceilings, units: {len(units)} named or not")
+print(f"{len(FILES)} sittings, {len(names)} ceilings, {len(set(units) - {None})} units named in {len(units) - units.count(None)} of them")
 print(f"intervals between sittings, made of the others: {held} of {pairs} hold it ({100 * held / pairs:.1f} %)")
 print(f"intervals within a sitting: {own} of {pairs} ({100 * own / pairs:.1f} %)")
 print("\n".join(dict.fromkeys(outside)))

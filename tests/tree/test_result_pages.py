@@ -299,3 +299,17 @@ def test_a_file_of_two_days_is_shown_with_both(root: Path, monkeypatch: pytest.M
 
     line = next(line for line in _lines(gemm_h200.TABLES["setup"]()) if "results/h200/gemm-sizes/" in line)
     assert line.endswith("| 2026-11-21, 2026-11-24 |")
+
+
+def test_two_boards_are_compared_by_the_same_problems(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two molecules of one size are two problems."""
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables import energy_h200
+
+    assert not [line for line in _lines(energy_h200.TABLES["boards"]()) if line.startswith("| tiled(LOCAL=256, RSQRT")]
+
+
+def test_sittings_without_a_unit_are_no_machine(root: Path, pages: Path) -> None:
+    told = (root / "results" / "h200" / "sittings.txt").read_text(encoding="utf-8").splitlines()[0]
+    assert told == "7 sittings, 24 ceilings, 4 units named in 4 of them"
+    assert "on four machines at least" in (pages / "device-h200.md").read_text(encoding="utf-8")

@@ -185,7 +185,7 @@ def _boards() -> list[Line]:
 
 
 def _same(one: Entry, other: Entry) -> bool:
-    names = ("workload", "configuration", "dtype")
+    names = ("workload", "problem", "configuration", "dtype")
     return all(one[name] == other[name] for name in names)
 
 
