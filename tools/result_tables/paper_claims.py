@@ -13,7 +13,15 @@ from functools import cache
 
 from gpuopt import lab, papers
 from gpuopt.lab.rows.claims import NO_ROWS, VERDICTS, Finding, Sitting, finding, sittings
-from gpuopt.lab.show.claim_sheets import RATIOS, command_on, counted, printed_text, problems_text, verdict_text
+from gpuopt.lab.show.claim_sheets import (
+    RATIOS,
+    command_on,
+    counted,
+    limits_of,
+    printed_text,
+    problems_text,
+    verdict_text,
+)
 from gpuopt.papers import claims as data
 from gpuopt.papers.claims import REASONS, Claim, Figure, PaperClaims
 
@@ -175,7 +183,7 @@ def _cell(found: Finding) -> str:
     """`1.62 [1.58, 1.66] **smaller** (128x128; 512x512: 1.58 to 1.70)`, `-` where nothing was measured."""
     if found.ours is None:
         return "-"
-    number = Value(found.ours.mid, found.ours.lo, found.ours.hi).text(3)
+    number = Value(found.ours.mid, found.ours.lo, found.ours.hi).text(3, limits_of(found.claim))
     unit = " %" if found.claim.unit == "%" else ""
     return f"{number}{unit} **{verdict_text(found)}** ({problems_text(found)})"
 

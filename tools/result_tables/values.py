@@ -15,6 +15,7 @@ from gpuopt import _core, lab
 from gpuopt.configuration import variants
 from gpuopt.lab import Study
 from gpuopt.lab.rows.ratios import ANOTHER_CLOCK, host_ratio
+from gpuopt.lab.rows.table import places_apart
 
 ROOT = Path(__file__).parents[2]
 Row = Mapping[str, Any]
@@ -70,13 +71,15 @@ class Value:
         """`0.3312 [0.3312, 0.3313]`: four digits, three where the interval does not support them."""
         return self.text()
 
-    def text(self, digits: int = 4) -> str:
+    def text(self, digits: int = 4, limits: Sequence[float] = ()) -> str:
+        """With some digits more where an end would read as on the other side of one of the ``limits``."""
         if self.lo is None or self.hi is None:
             return significant(self.mid, digits)
         finest = digits - 1 - _magnitude(self.mid)
         width = self.hi - self.lo
         places = finest if width <= 0 else min(finest, max(1 - _magnitude(width), finest - 1))
-        mid, lo, hi = (f"{number:.{max(0, places)}f}" for number in (self.mid, self.lo, self.hi))
+        places = places_apart((self.lo, self.hi), limits, max(0, places))
+        mid, lo, hi = (f"{number:.{places}f}" for number in (self.mid, self.lo, self.hi))
         return f"{mid} [{lo}, {hi}]"
 
 

@@ -51,3 +51,19 @@ def test_counts_have_prefixes() -> None:
     assert table.byte_count(12) == "12 B"
     assert table.quantity(41_600_000, "flop") == "41.6 Mflop"
     assert [table.joined(list(words)) for words in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "limits", "text"),
+    [
+        ((1.0567, 1.0546, 1.0588), (1.059, 1.0), "1.0567 [1.0546, 1.0588]"),  # below 1.059, not at 1.06
+        ((1.08, 1.014, 2.76), (1.0,), "1.08 [1.01, 2.76]"),
+        ((1.08, 1.0, 2.76), (1.0,), "1.1 [1.0, 2.8]"),  # at the limit itself
+        ((1.5, 1.44, 1.56), (1.0,), "1.50 [1.44, 1.56]"),
+        ((1.0, 0.9999999, 1.2), (1.0,), "1.00 [1.00, 1.20]"),  # no digits without an end
+    ],
+)
+def test_an_end_reads_on_its_side_of_what_it_is_held_against(
+    numbers: tuple[float, float, float], limits: tuple[float, ...], text: str
+) -> None:
+    assert table.spread(*numbers, limits=limits)[0] == text

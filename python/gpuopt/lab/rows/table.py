@@ -48,11 +48,17 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 
 def spread(
-    mid: float | None, lo: float | None = None, hi: float | None = None, unit: str = "", digits: int = 3
+    mid: float | None,
+    lo: float | None = None,
+    hi: float | None = None,
+    unit: str = "",
+    digits: int = 3,
+    limits: Sequence[float] = (),
 ) -> Forms:
     """`mid` and its interval as (`mid [lo, hi]`, `mid ± half`, `mid`), with the digits that the interval supports.
 
-    At most `digits` significant digits, one more where the interval would read as zero. The second form is the first
+    At most `digits` significant digits, one more where the interval would read as zero, and some more where an end
+    would read as on the other side of one of the `limits` that it is held against. The second form is the first
     where one `±` would hide something: sides of which one is over 1.5 times the other, or as wide as the value.
     """
     if mid is None or not math.isfinite(mid):
@@ -60,12 +66,22 @@ def spread(
     if lo is None or hi is None or not (math.isfinite(lo) and math.isfinite(hi)):
         return (f"{significant(mid)}{unit}",)
     sides = sorted((abs(hi - mid), abs(mid - lo)))
-    places = _places(mid, sides[1], digits)
+    places = places_apart((lo, hi), limits, _places(mid, sides[1], digits))
     bare = f"{_at(mid, places)}{unit}"
     whole = f"{bare} [{_at(lo, places)}, {_at(hi, places)}]"
     if sides[1] > ASYMMETRIC * sides[0] + 0.5 * 10.0**-places or sides[1] >= abs(mid):
         return (whole, whole, bare)
     return (whole, f"{bare} ± {sides[1]:.{places}f}", bare)
+
+
+def places_apart(ends: Sequence[float], limits: Sequence[float], places: int) -> int:
+    """So many decimals, or up to three more, as leave each end on its side of each limit when they are rounded."""
+
+    def keeps(more: int) -> bool:
+        pairs = [(end, round(end, places + more), limit) for end in ends for limit in limits if end != limit]
+        return all(shown != limit and (shown > limit) == (end > limit) for end, shown, limit in pairs)
+
+    return next((places + more for more in range(4) if keeps(more)), places)
 
 
 def _at(value: float, places: int) -> str:

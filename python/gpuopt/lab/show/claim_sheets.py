@@ -62,7 +62,12 @@ def ours_forms(found: Finding) -> Forms:
     if found.ours is None:
         return ("-",)
     unit = "x" if found.claim.is_ratio else ""
-    return spread(found.ours.mid, found.ours.lo, found.ours.hi, unit)
+    return spread(found.ours.mid, found.ours.lo, found.ours.hi, unit, limits=limits_of(found.claim))
+
+
+def limits_of(claim: Claim) -> tuple[float, ...]:
+    """What our number is held against, and should not read as on the other side of: what was printed, and 1."""
+    return (*claim.printed, 1.0) if claim.is_ratio else claim.printed
 
 
 def problems_text(found: Finding) -> str:
