@@ -257,7 +257,9 @@ def test_the_rates_behind_gems_bounds_are_those_of_its_rows(
     assert share == pytest.approx(gem_h200.K0.bound(gem_h200.BEST).mid, rel=2e-4)
 
 
-def test_compiled_projections_stand_beside_what_was_printed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_projections_stand_beside_what_was_printed(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(root / "tools"))
     from result_tables import instructions
 
@@ -269,7 +271,9 @@ def test_compiled_projections_stand_beside_what_was_printed(root: Path, monkeypa
     assert gains["| vector output"] == "0.94 to 0.98"
 
 
-def test_every_variant_that_spills_in_a_sweep_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_variant_that_spills_in_a_sweep_is_named(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(root / "tools"))
     from result_tables import instructions
 
@@ -282,7 +286,9 @@ def _lines(table: str) -> list[str]:
     return table.splitlines()[2:]
 
 
-def test_the_best_full_storage_is_the_fastest_that_the_rows_hold(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_full_storage_is_the_fastest_that_the_rows_hold(
+    root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(root / "tools"))
     from result_tables import spmv_h200
 
@@ -293,7 +299,7 @@ def test_the_best_full_storage_is_the_fastest_that_the_rows_hold(root: Path, mon
     assert [name for name in full if name.endswith(", best full storage")] == [min(full, key=lambda name: full[name])]
 
 
-def test_a_file_of_two_days_is_shown_with_both(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_two_days_is_shown_with_both(root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(root / "tools"))
     from result_tables import gemm_h200
 
@@ -301,7 +307,7 @@ def test_a_file_of_two_days_is_shown_with_both(root: Path, monkeypatch: pytest.M
     assert line.endswith("| 2026-11-21, 2026-11-24 |")
 
 
-def test_two_boards_are_compared_by_the_same_problems(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_boards_are_compared_by_the_same_problems(root: Path, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two molecules of one size are two problems."""
     monkeypatch.syspath_prepend(str(root / "tools"))
     from result_tables import energy_h200
