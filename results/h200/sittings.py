@@ -28,7 +28,8 @@ for name, left_out in itertools.product(names, range(len(sittings))):
         pairs, held, own = pairs + 1, held + (low <= wanted <= high), own + (lo <= wanted <= hi)
         if not low <= wanted <= high:
             outside.append(f"{name}: {FILES[left_out]} is {wanted / one['rate']:.3f} of another")
-print(f"{len(FILES)} sittings, {len(names)} ceilings, {len(set(units) - {None})} units named in {len(units) - units.count(None)} of them")
+named = [unit for unit in units if unit]
+print(f"{len(FILES)} sittings, {len(names)} ceilings, {len(set(named))} units named in {len(named)} of them")
 print(f"intervals between sittings, made of the others: {held} of {pairs} hold it ({100 * held / pairs:.1f} %)")
 print(f"intervals within a sitting: {own} of {pairs} ({100 * own / pairs:.1f} %)")
 print("\n".join(dict.fromkeys(outside)))
