@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import study_rows
+from gpuopt.lab.report import Study
 from gpuopt.lab.rows import compact, visits
+from gpuopt.lab.rows.ratios import by_block, host_ratio
 from gpuopt.lab.rows.schema import Row, new_row
 from gpuopt.lab.rows.store import Store
 
@@ -35,6 +37,65 @@ def test_the_noise_of_a_ratio_is_of_three_visits() -> None:
     row, before, after = (visit(order, 2.0, [order * 4.0], mad_ms=0.02) for order in (1, 0, 2))
     one = visits.variance_within(row, (row, row)) / 2  # itself twice: half way, as much as it has alone
     assert visits.variance_within(row, (before, after)) == pytest.approx(1.5 * one / 0.75, rel=0.01)
+
+
+def a_pass(block: int, slower: float, names: list[str]) -> list[Row]:
+    """A block's visits: the baseline by both clocks, each of these, the baseline again. All but NumPy take 10 ms, and
+    12 by the host's clock; NumPy takes 60 by that."""
+    made: list[Row] = []
+    for name in ["sentinel", "host", *names, "sentinel", "host"]:
+        by_host = name in ("host", "NumPy")
+        time = {"host": 12.0, "NumPy": 60.0}.get(name, 10.0) * (1 + 0.001 * ((7 * block + len(made)) % 5))
+        who = "basic" if name in ("sentinel", "host") else name
+        row = study_rows.timed("block", who, slower * time, block=block, order=len(made), baseline="basic")
+        row |= {"role": "sentinel" if who != name else "peer" if name == "NumPy" else "variant", "env_hash": "e"}
+        row["clock"] = "wall" if by_host else "event"
+        row |= {"ratio": time / (12.0 if by_host else 10.0), "wall_ms": slower * (time if by_host else 1.2 * time)}
+        made.append({key: value for key, value in row.items() if value is not None})
+    return made
+
+
+def test_times_of_two_passes_are_not_held_against_each_other(tmp_path: Path) -> None:
+    """A second selection goes on in the file, on a slower clock: NumPy was visited in both passes, sliced in the first.
+    Ratios are to the baseline's visits of their own pass, and stay."""
+    store = Store(tmp_path / "rows.jsonl")
+    for slower, names in ((1.0, ["basic", "sliced", "NumPy"]), (1.5, ["basic", "other", "NumPy"])):
+        for block in range(6):
+            store.append_all(a_pass(block, slower, names))
+    group = Study.load(store.path).groups()[0]
+    basic, sliced, other, numpy = (
+        next(row for row in group.rows if row["variant"] == name) for name in ("basic", "sliced", "other", "NumPy")
+    )
+    assert by_block(group, sliced, "ratio").keys() == by_block(group, numpy, "ratio").keys()
+    assert host_ratio(group, sliced, numpy) is None
+    for row in (basic, other):
+        found = host_ratio(group, row, numpy)
+        assert found is not None
+        assert (found.mid, found.blocks) == (pytest.approx(0.2, rel=0.01), 6)
+    compact.compact_file(store.path)
+    group = Study.load(tmp_path / "rows-compact.jsonl").groups()[0]
+    assert host_ratio(group, sliced, numpy) is None
+    assert host_ratio(group, other, numpy) == found
+
+
+def test_what_one_pass_visited_is_one_pass_after_another_selection(tmp_path: Path) -> None:
+    store = Store(tmp_path / "rows.jsonl")
+    for slower, names in ((1.0, ["basic", "sliced", "NumPy"]), (1.5, ["other", "basic"])):
+        for block in range(6):
+            store.append_all(a_pass(block, slower, names))
+    group = Study.load(store.path).groups()[0]
+    rows = {str(row["variant"]): row for row in group.rows}
+    found = host_ratio(group, rows["sliced"], rows["NumPy"])
+    assert found is not None
+    assert (found.mid, found.blocks) == (pytest.approx(0.2, rel=0.01), 6)
+    assert host_ratio(group, rows["other"], rows["NumPy"]) is None
+
+
+def test_rows_that_do_not_tell_their_place_are_of_no_pass() -> None:
+    rows = [visit(order, 1.0, None, baseline="basic", env_hash="e") for order in (0, 1, 3, 0, 2)]
+    assert visits.passes_of(rows) == [1, 1, 1, 2, 2]
+    assert visits.passes_of([*rows[:2], rows[2] | {"block": 1}]) == [1, 1, 2]
+    assert visits.passes_of([row | {"order": None} for row in rows]) == [None] * 5
 
 
 def test_the_middle_of_a_visit_and_the_clone_survive_compaction(tmp_path: Path) -> None:

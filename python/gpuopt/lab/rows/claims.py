@@ -145,7 +145,7 @@ def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
                 continue
             number = _number(claim.test, group, row, over)
             if number is None and over is not None and other_clock(row, over):
-                failures["the two were timed by different clocks, which give no ratio"] = None
+                failures["the two were timed by different clocks, and no pass has both by the host's"] = None
             if number is not None:
                 why = row["refused"] or (over["refused"] if over else None)
                 one = _Measured(number, why or "", str(row["time_utc"] or ""))

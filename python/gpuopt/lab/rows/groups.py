@@ -12,6 +12,7 @@ from statistics import median
 from gpuopt import labels
 from gpuopt.lab.rows.names import names_of
 from gpuopt.lab.rows.schema import Row, field, levels, number_of, time_ms
+from gpuopt.lab.rows.visits import passes_of
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Flag
 
@@ -108,6 +109,11 @@ class Group:
             if block["status"] == "ok" and block["block"] is not None:
                 found.setdefault((block["role"] or "variant", str(block["configuration"])), []).append(block)
         return found
+
+    @cached_property
+    def passes(self) -> dict[int, int | None]:
+        """The pass that each block is of, by its row's ``id``: see ``visits.passes_of``."""
+        return {id(row): number for row, number in zip(self.blocks, passes_of(self.blocks), strict=True)}
 
     @property
     def subject(self) -> str:

@@ -12,6 +12,7 @@ from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
 
 PairedField = Literal["ratio", "median_ms", "wall_ms"]  # what two rows can be held against each other by in one block
+_Block = tuple[int, str, int]  # its number, its baseline, its pass where that counts
 ANOTHER_CLOCK = "another clock"
 
 
@@ -99,11 +100,11 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
 
 
 def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
-    """The ratio of two rows by the host's clock, where it timed one of them and the device's the other: over common
-    blocks, of the median of the one and of what the host's clock says of the other's visit, launch and wait included.
-    None where no block says both."""
+    """The ratio of two rows by the host's clock, where it timed one of them and the device's the other: over blocks in
+    which one pass visited both, of the median of the one and of what the host's clock says of the other's visit, launch
+    and wait included. None where no such block says both."""
 
-    def times(of: Row) -> dict[tuple[int, str], float]:
+    def times(of: Row) -> dict[_Block, float]:
         return by_block(group, of, "median_ms" if of["clock"] == "wall" else "wall_ms")
 
     if not other_clock(row, reference) or "wall" not in (row["clock"], reference["clock"]):
@@ -149,11 +150,12 @@ def _interval_ms(row: Row) -> tuple[float, float] | None:
     return None if lo is None or hi is None else (lo, hi)
 
 
-def by_block(group: Group, row: Row, key: PairedField) -> dict[tuple[int, str], float]:
-    """The row's `key` in each of its good blocks, by the block's number and baseline."""
+def by_block(group: Group, row: Row, key: PairedField) -> dict[_Block, float]:
+    """The row's `key` in each of its good blocks, by the block's number, its baseline and, of times, its pass: only a
+    ratio, which is to the baseline's visits of its own pass, may be held against one of another."""
     mine = group.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
     return {
-        (int(block["block"] or 0), str(block["baseline"])): value
+        (int(block["block"] or 0), str(block["baseline"]), (key != "ratio" and group.passes[id(block)]) or 0): value
         for block in mine
         if row["env_hash"] in (block["env_hash"], None) or _is_earlier(row)
         if (value := block[key]) and value > 0

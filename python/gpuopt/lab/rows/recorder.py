@@ -170,7 +170,8 @@ class Recorder:
 
         def of_last_pass(rows: list[Row]) -> list[Row]:
             last = max((passes[row["row_id"]] for row in rows if row["key"] in keys), default=None)
-            return [row for row in rows if passes[row["row_id"]] == last]
+            of_it = [row for row in rows if passes[row["row_id"]] == last]
+            return sorted(of_it, key=lambda row: row["order"] or 0)
 
         last = {number: of_last_pass(rows) for number, rows in found.items()}
         return {number: rows for number, rows in last.items() if whole(rows)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
 from gpuopt.files import shown, under
 from gpuopt.lab.rows.given_rows import untimed
+from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -42,10 +43,13 @@ def studies_of(source: Source) -> list[StudyRows]:
 
 def stored(path: str | Path) -> tuple[list[Row], list[str]]:
     """The rows of a results file, and notes of what was passed over: lines that are no rows, and times that are none.
-    Raises ResultsError where it cannot be read."""
+    Raises ResultsError where it cannot be read.
+
+    Rows are in the order in which their ids first appeared, but for blocks of one comparison, which are in the order of
+    their last writing: that tells what was measured in one pass."""
     store = Store(path)
     rows, notes = [], [f"passed over: {damage}" for damage in store.problems]
-    for row in store.latest():
+    for row in _blocks_as_written(store):
         if (why := untimed(row)) is None:
             rows.append(row)
         else:
@@ -53,6 +57,20 @@ def stored(path: str | Path) -> tuple[list[Row], list[str]]:
                 f"passed over: {shown(store.path)}: the row of {row['configuration'] or row['variant']}: {why}"
             )
     return rows, notes
+
+
+def _blocks_as_written(store: Store) -> list[Row]:
+    """The last row of each id; the blocks of a place are in the order of their writing."""
+    last = {row["row_id"]: number for number, row in enumerate(store.rows())}
+    rows = store.latest()
+    of_place: dict[Hashable, list[Row]] = {}
+    for row in sorted(filter(_is_block, rows), key=lambda row: last[row["row_id"]], reverse=True):
+        of_place.setdefault(where(row), []).append(row)
+    return [of_place[where(row)].pop() if _is_block(row) else row for row in rows]
+
+
+def _is_block(row: Row) -> bool:
+    return row["kind"] == "block"
 
 
 def _stored(path: Path) -> StudyRows:

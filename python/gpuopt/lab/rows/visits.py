@@ -68,6 +68,23 @@ def sentinels_of(rows: Iterable[Row]) -> dict[int | None, list[Row]]:
     return found
 
 
+def passes_of(rows: Iterable[Row]) -> list[int | None]:
+    """The pass that each of a comparison's visits is of, as a number, for rows in the order in which they were written:
+    of one pass are those of one block that follow one another in the order of their visits. What another selection left
+    of a block, when it went on in the file, is of an earlier pass. None for rows that do not tell their place."""
+    number, found = 0, list[int | None]()
+    last, reached = None, -1
+    for row in rows:
+        of, place = (row["block"], row["baseline"], row["env_hash"]), row["order"]
+        if place is None:
+            found.append(None)
+            continue
+        number += of != last or place <= reached
+        last, reached = of, place
+        found.append(number)
+    return found
+
+
 def noise_fields(blocks: Sequence[Row], sentinels: Mapping[int | None, Sequence[Row]]) -> Row:
     """The shares of the variance of the blocks' ratios, as fields of their summary; no fields where no block has
     ``sentinels`` around it."""
