@@ -110,6 +110,19 @@ def test_times_of_two_environments_are_not_held_against_each_other() -> None:
     assert len(found.blocks[frozenset()]) == 8
 
 
+def test_cells_of_two_passes_are_held_against_each_other_by_their_ratios() -> None:
+    """Nothing helps; a second sweep into the file, on a slower clock, measured the baseline again and what the first
+    one lacked."""
+    rows = []
+    for slower, cells in ((1.0, [(1, 0)]), (1.5, [(0, 0), (0, 1), (1, 1)])):
+        for row in study(dict.fromkeys(cells, 1.0), noise=0.001, seed=int(slower)).rows:
+            made = row | {"baseline": "{'A': 1, 'B': 1}", "env_hash": "e", "ratio": 1 + 1e-3 * (row["block"] % 3)}
+            rows.append(made | {"median_ms": slower * row["median_ms"]})
+    found = lab.stacking(StudyRows(rows))
+    assert found.alone("A") == pytest.approx(1, abs=0.01)
+    assert {effect.verdict for effect in found.effects} == {"undecided"}
+
+
 def test_what_is_off_is_off_in_the_baseline() -> None:
     """Blocks visit configurations in any order, so the first one says nothing."""
     rows = [row | {"baseline": "{'A': 2, 'B': 1}"} for row in study(GOLDEN).rows]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuopt.checked import checked
+from gpuopt.lab.rows.table import significant
 
 
 @checked
@@ -22,6 +23,13 @@ class Effect:
     lo: float
     hi: float
     verdict: str
+
+
+def told(effect: Effect | None) -> str:
+    """`1.17x [1.15, 1.20]`; `-` without one."""
+    if effect is None:
+        return "-"
+    return f"{significant(effect.times)}x [{significant(effect.lo)}, {significant(effect.hi)}]"
 
 
 def estimable(design: np.ndarray) -> list[bool]:

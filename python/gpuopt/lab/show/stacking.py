@@ -19,11 +19,11 @@ import numpy as np
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import where
-from gpuopt.lab.rows.schema import Row, levels, time_ms
+from gpuopt.lab.rows.schema import Number, Row, levels, number_of
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show import certainty, header
-from gpuopt.lab.show.effects import Effect, estimable, tested
+from gpuopt.lab.show.effects import Effect, estimable, tested, told
 from gpuopt.lab.timing import statistics
 
 if TYPE_CHECKING:
@@ -185,23 +185,23 @@ class Stacking:
         for name in self.factors:
             own = main.get(name)
             cells.append(
-                (self._named(name), _x(self.alone(name)), _interval(own), _x(self.left_out(name)), self._share(name))
+                (self._named(name), _x(self.alone(name)), told(own), _x(self.left_out(name)), self._share(name))
             )
         wide = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
         table = ["  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]) for row in cells]
         pairs = [effect for effect in self.effects if len(effect.factors) == 2]
-        told = [f"NO VERDICTS: {self.refused}", ""] if self.refused else []
-        told += [*table, "", self._all()]
-        told += [f"{' with '.join(one.factors)}: {_interval(one)} of the product, {one.verdict}" for one in pairs]
+        lines = [f"NO VERDICTS: {self.refused}", ""] if self.refused else []
+        lines += [*table, "", self._all()]
+        lines += [f"{' with '.join(one.factors)}: {told(one)} of the product, {one.verdict}" for one in pairs]
         climbs = self.climbs()
         ends = " to ".join(dict.fromkeys(f"{100 * share:.0f}" for share in (min(climbs), max(climbs))))
-        told.append(
+        lines.append(
             f"Hill climbing reaches {ends} % of the best, the best itself in {climbs.get(1.0, 0)} of "
             f"{sum(climbs.values())} orders."
         )
         if self.unknown:
-            told.append("Not told, for cells are missing: " + ", ".join(" with ".join(one) for one in self.unknown))
-        return "\n".join(told)
+            lines.append("Not told, for cells are missing: " + ", ".join(" with ".join(one) for one in self.unknown))
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return str(self)
@@ -277,7 +277,8 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
     off at its level in the study's baseline, or without one in the first configuration. Raises ParameterError where a
     parameter has more than two levels, below three blocks, for a study of several devices or problems, and where no two
-    combinations were measured in one environment: only such times are held against each other. Where the study's rows
+    combinations were measured in one environment: only such times are held against each other, by their ratios to the
+    baseline where rows have them, so that one combination may be measured later than another. Where the study's rows
     are refused a verdict, for the machine was too busy or too noisy, all effects are undecided.
 
     Examples
@@ -337,12 +338,14 @@ def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[An
 
 
 def _blocks(rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]]) -> list[dict[On, float]]:
-    """The time of each cell, a block; blocks of two environments or baselines are two, whatever their numbers."""
+    """What each cell took, a block, as its ratio to the baseline's visits of its own pass: cells of one block may be of
+    two passes. As its time where rows have no ratio. Blocks of two environments or baselines are two."""
+    took: Number = "ratio" if all((row["ratio"] or 0) > 0 for row in rows) else "median_ms"
     blocks: dict[Hashable, dict[On, float]] = {}
     for row in rows:
         at = levels(row)
         on = frozenset(name for name, (_, level) in factors.items() if at.get(name) == level)
-        blocks.setdefault((row["block"], row["baseline"], row["env_hash"]), {})[on] = time_ms(row)
+        blocks.setdefault((row["block"], row["baseline"], row["env_hash"]), {})[on] = number_of(row, took)
     common = set.intersection(*(set(block) for block in blocks.values())) if blocks else set()
     environments = {row["env_hash"] for row in rows}
     if len(environments) > 1 and (frozenset() not in common or len(common) < 2):
@@ -392,9 +395,3 @@ def _told(**gains: Gain | None) -> dict[str, Gain]:
 
 def _x(value: float | None) -> str:
     return "-" if value is None else f"{significant(value)}x"
-
-
-def _interval(effect: Effect | None) -> str:
-    if effect is None:
-        return "-"
-    return f"{significant(effect.times)}x [{significant(effect.lo)}, {significant(effect.hi)}]"
