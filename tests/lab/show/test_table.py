@@ -72,6 +72,26 @@ def test_figures_are_of_the_papers_dtype_and_device_type() -> None:
     assert "the paper's figures" not in Study(coarse).explain(120)
 
 
+def test_a_ratio_of_another_environment_than_the_baselines_is_not_told() -> None:
+    """The baseline was measured again there, with one variant: the others' ratios are to times that no row shows."""
+    rows = [r | {"method": "rank", "env_hash": "before"} for r in study_rows.rows() if r["kind"] != "block"]
+    again = [r | {"env_hash": "now", "median_ms": 0.4 * r["median_ms"]} for r in rows if r["variant"] == "basic"]
+    padded = [r | {"env_hash": "now"} for r in rows if r["variant"] == "padded"]
+    study = Study([*rows, *again, *padded])
+    for one, other in (("vectorized", "basic"), ("basic", "vectorized"), ("sliced", "padded")):
+        assert study.speedup(one, other).verdict is None
+    assert study.speedup("vectorized", "basic").speedup == f"{0.4 * 21.7 / 9.4:.3f}x"
+    assert study.speedup("padded", "basic").verdict == "FAST"
+    text = study.to_text(120)
+    lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  ")}
+    assert "x [" not in lines["vectorized"]
+    assert lines["vectorized"].endswith(" -")
+    assert "2.30x [" in lines["padded"]
+    assert "- of another environment than the baseline" in text
+    assert "1 of 1 comparison with basic decided" in text
+    assert "another environment" not in Study(rows).to_text(120)
+
+
 def test_older_rows_learn_their_device_type_from_the_environment() -> None:
     facts = {"kind": "environment", "environment": {"device": {"type": "cpu"}}, "env_hash": "e"}
     study = Study([facts, timed("summary", "basic", 2.0, preset="paper:basic", env_hash="e")])

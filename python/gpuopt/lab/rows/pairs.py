@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpuopt.lab.rows.groups import Group, is_baseline
-from gpuopt.lab.rows.ratios import Ratio, by_block, has_ratio_to, other_clock, ratio_between
+from gpuopt.lab.rows.ratios import Ratio, by_block, has_ratio_to, other_clock, other_environment, ratio_between
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
@@ -28,8 +28,17 @@ def baseline_of(group: Group) -> Row | None:
 
 
 def compared_rows(group: Group) -> list[Row]:
-    """The rows that have a ratio to the baseline."""
-    return [row for row in group.rows if row["status"] == "ok" and row["ratio"] and not is_baseline(row, row)]
+    """The rows that have a ratio to the baseline's row beside them."""
+    base = baseline_of(group)
+    good = [row for row in group.rows if row["status"] == "ok" and row["ratio"] and not is_baseline(row, row)]
+    return [row for row in good if base is None or not other_environment(row, base)]
+
+
+def is_elsewhere(group: Group, row: Row) -> bool:
+    """Whether the row was measured in another environment than the baseline's row: its ratio was taken to the
+    baseline's time there, which another run has replaced."""
+    base = baseline_of(group)
+    return base is not None and other_environment(row, base)
 
 
 def verdict_of(group: Group, row: Row) -> Verdict | None:

@@ -62,18 +62,18 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
     Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
     intervals of the rows are divided, which is wider than the truth. Two rows by different clocks have no ratio, but
     for the stored one of a comparison in which the baseline was timed by the other's clock too. Summaries of before
-    ``method`` was a field have one, without a verdict: it holds the host's launches on one side alone.
+    ``method`` was a field have one, without a verdict: it holds the host's launches on one side alone. Of rows of two
+    environments it is that of their times, without a verdict: a stored ratio is to another row than this reference.
     """
-    earlier = row["method"] is None and reference["method"] is None and (_is_earlier(row) or _is_earlier(reference))
     across = other_clock(row, reference)
     if has_ratio_to(row, reference):
         limits = (row["ratio_lo"], row["ratio_hi"]) if row["verdict"] else (None, None)
         return Ratio(number_of(row, "ratio"), *limits, row["verdict"], int(row["blocks"] or 0), row["refused"])
     if has_ratio_to(reference, row):
         return inverse(ratio_between(group, reference, row))
-    if across and not earlier:
+    if across and not _are_earlier(row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0, across=True)
-    if row["env_hash"] and reference["env_hash"] and row["env_hash"] != reference["env_hash"] and not earlier:
+    if other_environment(row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0)
     refused = row["refused"] or reference["refused"]
 
@@ -109,6 +109,8 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
 
     if not other_clock(row, reference) or "wall" not in (row["clock"], reference["clock"]):
         return None
+    if other_environment(row, reference):
+        return None
     own, other = times(row), times(reference)
     common = sorted(own.keys() & other.keys())
     if not common:
@@ -123,14 +125,23 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
 
 def has_ratio_to(row: Row, reference: Row) -> bool:
     """Whether a comparison stored the row's ratio to the reference, and by one clock: rows of before ``method`` was a
-    field may hold one across clocks. A block, which stands for a comparison that did not end, has one of its own."""
+    field may hold one across clocks. A block, which stands for a comparison that did not end, has one of its own; the
+    row of a baseline of another environment is not what the ratio was taken to."""
     by_one_clock = row["method"] is not None or not other_clock(row, reference)
-    return row["kind"] != "block" and is_baseline(reference, row) and bool(row["ratio"]) and by_one_clock
+    to_it = is_baseline(reference, row) and not other_environment(row, reference)
+    return row["kind"] != "block" and to_it and bool(row["ratio"]) and by_one_clock
 
 
 def other_clock(row: Row, reference: Row) -> bool:
     """Whether the two rows were timed by different clocks, as far as they say by which."""
     return bool(row["clock"] and reference["clock"] and row["clock"] != reference["clock"])
+
+
+def other_environment(row: Row, reference: Row) -> bool:
+    """Whether the two rows are of two environments, as far as they say of which. Summaries of before ``method`` was a
+    field count as of one: they are judged as they were written."""
+    known = bool(row["env_hash"] and reference["env_hash"])
+    return known and row["env_hash"] != reference["env_hash"] and not _are_earlier(row, reference)
 
 
 def inverse(ratio: Ratio) -> Ratio:
@@ -143,6 +154,10 @@ def inverse(ratio: Ratio) -> Ratio:
 def _is_earlier(row: Row) -> bool:
     """Whether it is a summary of before ``method`` was a field; rows that are none never have it."""
     return row["kind"] == "summary" and row["method"] is None
+
+
+def _are_earlier(row: Row, reference: Row) -> bool:
+    return row["method"] is None and reference["method"] is None and (_is_earlier(row) or _is_earlier(reference))
 
 
 def _interval_ms(row: Row) -> tuple[float, float] | None:
