@@ -127,3 +127,32 @@ def test_times_of_two_states_of_caches_are_refused() -> None:
     assert lab.portability([made("A"), made("B")]).score("two") == 0.5
     with pytest.raises(ParameterError, match="studies: their times are of cold and hot caches"):
         lab.portability([made("A"), made("B"), made("B", cache_state="cold")])
+
+
+def of_h200(one: float, two: float, **more: object) -> lab.Study:
+    of_device = ROW | {"device": "NVIDIA H200", "platform": "CUDA", "driver": "580", "method": "rank"} | more
+    return lab.Study([of_device | {"configuration": name, "median_ms": ms} for name, ms in (("a", one), ("b", two))])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ({"unit": "u1", "env_hash": "e1"}, {"unit": "u2", "env_hash": "e2"}, ("unit u1", "unit u2")),
+        ({"env_hash": "e1"}, {"env_hash": "e2", "driver": "590"}, ("driver 580", "driver 590")),
+        ({"env_hash": "e1"}, {"unit": "u2", "env_hash": "e2"}, ("unit unknown", "unit u2")),
+    ],
+)
+def test_two_units_of_a_model_are_two_devices(first: dict, second: dict, names: tuple[str, str]) -> None:
+    """Of each its own fastest time counts: b is half as fast as a on the one, and the fastest on the other."""
+    found = lab.portability([of_h200(1.0, 2.0, **first), of_h200(3.0, 1.5, **second), made("A")])
+    one, two = (f"NVIDIA H200 · CUDA · {name}" for name in names)
+    assert found.devices == (one, two, "A")
+    assert found.efficiency["b"] == {one: 0.5, two: 1.0}
+
+
+def test_times_of_two_environments_are_refused() -> None:
+    before, now = (of_h200(1.0, 2.0, unit="u", env_hash=name) for name in ("before", "now"))
+    assert lab.portability([before, before, made("A")]).efficiency["b"] == {"NVIDIA H200 · CUDA": 0.5}
+    says = "studies: on NVIDIA H200 · CUDA the times are of several environments, and are not held against each other;"
+    with pytest.raises(ParameterError, match=says):
+        lab.portability([before, now, made("A")])

@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Any
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.ratios import other_environment
 from gpuopt.lab.rows.schema import Row, time_ms
+from gpuopt.lab.rows.schema import field as field_of
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.certainty import refusals
+from gpuopt.lab.show.header import dotted
 
 if TYPE_CHECKING:
     from gpuopt.lab.show.style import Picture
 
 SHOWN = 6  # configurations in a picture
 LISTED = 12  # names in a message
+_DEVICE = ("device", "platform", "driver", "unit")  # what tells one device from another
 
 
 @checked
@@ -181,8 +185,10 @@ def _cells(parts: Iterable[float | None]) -> str:
 def portability(studies: Iterable[StudyRows]) -> Portability:
     """How well configurations carry over between the devices of studies of one problem, two devices at least.
 
-    Configurations are compared by their text, so measure the same ones everywhere. Raises ParameterError for studies of
-    several problems, states of caches, of a single device, or of one on which nothing has a time.
+    Configurations are compared by their text, so measure the same ones everywhere. Two units of one model are two
+    devices, and so is one under two drivers; their names say which. Raises ParameterError for studies of several
+    problems, states of caches, of a single device, of one on which nothing has a time, and of one whose times are of
+    several environments, which are not held against each other.
 
     Examples
     --------
@@ -202,13 +208,18 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
     _refuse_states(groups)
     times: dict[str, dict[str, float]] = {}
     refused: dict[str, str] = {}
-    for group in groups:
-        where = str(group.first["device"]) + (f" · {group.first['platform']}" if group.first["platform"] else "")
+    for where, rows in _by_device(groups).items():
         held = times.setdefault(where, {})
-        for row in _timed(group.rows):
+        timed = _timed(rows)
+        if any(other_environment(row, timed[0]) for row in timed):
+            raise ParameterError(
+                f"studies: on {where} the times are of several environments, and are not held against each other; give "
+                "rows of one"
+            )
+        for row in timed:
             one = str(row["configuration"])
             held[one] = min(held.get(one, float("inf")), time_ms(row))
-        if why := refusals(group.rows):
+        if why := refusals(rows):
             refused[where] = why
     for where in [where for where, held in times.items() if not held]:
         raise ParameterError(f"studies: on {where} no configuration has a time; leave its study out")
@@ -220,6 +231,20 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
         for one, time in held.items():
             found.setdefault(one, {})[device] = held[fastest[device]] / time
     return Portability(str(groups[0].first["problem"]), tuple(times), found, fastest, refused)
+
+
+def _by_device(groups: Sequence[Group]) -> dict[str, list[Row]]:
+    """The rows of each device by its name, to which driver and unit are added where they tell several apart."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for group in groups:
+        found.setdefault(tuple(str(field_of(group.first, key) or "") for key in _DEVICE), []).extend(group.rows)
+
+    def named(device: tuple[str, ...]) -> str:
+        alike = [other for other in found if other[:2] == device[:2]]
+        facts = zip(_DEVICE[2:], device[2:], zip(*(other[2:] for other in alike), strict=True), strict=True)
+        return dotted([*device[:2], *(f"{key} {own or 'unknown'}" for key, own, all_ in facts if len({*all_}) > 1)])
+
+    return {named(device): rows for device, rows in found.items()}
 
 
 def _refuse_states(groups: Sequence[Group]) -> None:
