@@ -106,8 +106,8 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     and input must be), ``variant`` and ``parameters``; ``evidence``, ``date`` and ``driver`` say where it comes from,
     ``gain`` what it brought, ``unit`` from which of several equal devices. It replaces records with an equal ``match``
     unless both are of units and of two. Records with more keys in ``match`` come first, then newer ones. The file is
-    replaced in one step, so that readers, other writers and a full disk leave it whole. A damaged file is renamed with
-    a number first.
+    replaced in one step, so that readers, other writers and a full disk leave it whole. A damaged file, and
+    another user's, is renamed with a number first, and nothing of it is used.
 
     Raises ParameterError for an invalid record, and Error where the file cannot be written; its old content is then
     unchanged.
@@ -122,12 +122,12 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
         with _locked(path.parent):
             content = sealed.replaceable(path, SCHEMA)
             try:
-                stored, damaged = [] if content is None else _read_records(content), False
+                stored, unused = ([], path.exists()) if content is None else (_read_records(content), False)
             except _DAMAGED:
-                stored, damaged = [], True
+                stored, unused = [], True
             kept = [record for record in stored if not any(_replaces(new, record) for new in fresh)]
             merged = sorted([*fresh, *kept], key=lambda record: -len(record["match"]))
-            _replace(path, _text(merged), damaged)
+            _replace(path, _text(merged), unused)
     except files.WriteError:
         raise
     except OSError as error:

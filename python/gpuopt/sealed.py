@@ -88,8 +88,7 @@ def read(path: Path) -> bytes | None:
     if not reason:
         try:
             with _opened(path) as file:
-                there = os.fstat(file.fileno())
-                if stat.S_ISREG(there.st_mode) and there.st_uid == os.geteuid():
+                if _is_own(file):
                     return file.read(MOST_BYTES + 1)
             reason = f"{path} is no file, or another user's"
         except (FileNotFoundError, NotADirectoryError):
@@ -105,12 +104,18 @@ def _opened(path: Path) -> BinaryIO:
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
+def _is_own(file: BinaryIO) -> bool:
+    """Whether it is a file, and this user's."""
+    there = os.fstat(file.fileno())
+    return stat.S_ISREG(there.st_mode) and there.st_uid == os.geteuid()
+
+
 def replaceable(path: Path, newest: int) -> bytes | None:
-    """What a file holds that is to be replaced; None without one. Raises WriteError where it would be lost: its schema
-    is above ``newest``, or it cannot be read."""
+    """What a file holds that is to be replaced; None without one, and of one that :func:`read` does not use. Raises
+    WriteError where it would be lost: its schema is above ``newest``, or it cannot be read."""
     try:
         with _opened(path) as file:
-            content = file.read(MOST_BYTES + 1)
+            own, content = _is_own(file), file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -123,7 +128,7 @@ def replaceable(path: Path, newest: int) -> bytes | None:
         ) from error
     except ValueError:  # it is damaged, and readers have said so
         pass
-    return content
+    return content if own else None
 
 
 def aside(path: Path) -> Iterator[Path]:

@@ -231,3 +231,14 @@ def test_what_another_user_may_have_left_is_not_believed(
     with pytest.raises(gpuopt.Error, match=r"is a link, or no folder; set GPUOPT_CACHE_DIR") as caught:
         kept_records(any_device)
     assert isinstance(caught.value, OSError)
+
+
+def test_records_of_another_user_are_set_aside_and_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = ({"match": {"dtype": name}, "variant": "naive", "parameters": {}} for name in ("float64", "float32"))
+    path = records.store_records("tmv", [one])
+    left = path.read_text()
+    with monkeypatch.context() as patched:
+        patched.setattr("os.geteuid", lambda: 54321)
+        records.store_records("tmv", [other])
+    assert records.user_records("tmv") == [other]
+    assert path.with_name("tmv-1.json").read_text() == left
