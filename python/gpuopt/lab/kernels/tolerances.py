@@ -82,7 +82,8 @@ def of_own_type(exact: np.ndarray, rough: np.ndarray, dtype: np.dtype[Any]) -> n
     least = (LEAST if dtype.itemsize > 2 else LEAST_HALF) * float(np.finfo(dtype).eps) / 2
     own = float(errors[np.isfinite(errors)].max(initial=0.0))
     allowed = np.minimum(max(ROOM * min(own, 2.0**-3), least) * half, np.finfo(np.float64).max / 2) * 2
-    return np.maximum(allowed, _least_step(dtype))
+    result: np.ndarray = np.maximum(allowed, _least_step(dtype))
+    return result
 
 
 def _least_step(dtype: np.dtype[Any]) -> float:

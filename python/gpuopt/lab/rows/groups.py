@@ -26,6 +26,9 @@ BESIDE = ("device", "unit", "driver", "problem", "data", "footprint_bytes", "cac
 PLACE = (*BESIDE, "workload", "dtype", "sizes")
 
 
+Code = tuple[str, str | None]  # a kernel's text, as its hash, and its build options
+
+
 @dataclass(frozen=True)
 class Group:
     """The summary rows that can be compared: of one device, problem, dtype, cache state and protocol.
@@ -114,6 +117,19 @@ class Group:
     def passes(self) -> dict[int, int | None]:
         """The pass that each block is of, by its row's ``id``: see ``visits.passes_of``."""
         return {id(row): number for row, number in zip(self.blocks, passes_of(self.blocks), strict=True)}
+
+    @cached_property
+    def codes_of_baselines(self) -> dict[int, Code | None]:
+        """The code of the baseline that each row was held against, by the row's ``id``: of a block, what its pass
+        visited; of another row, what its own blocks were held against. None where no row tells, or several differ."""
+        visited = {self.passes[id(row)]: code_of(row) for row in self.blocks if is_baseline(row, row)}
+        found = {id(row): visited.get(number) for row in self.blocks if (number := self.passes[id(row)]) is not None}
+        for row in self.rows:
+            if id(row) not in found:
+                mine = self.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
+                told = {found.get(id(block)) for block in mine if code_of(block) == code_of(row)}
+                found[id(row)] = told.pop() if len(told) == 1 else None
+        return found
 
     @property
     def subject(self) -> str:
@@ -204,6 +220,11 @@ def where(row: Row, keys: Sequence[str] = PLACE) -> Hashable:
 def identity(row: Row) -> Hashable:
     """Rows of one identity replace each other in a study: the last one stands."""
     return (where(row), row["role"], row["configuration"] or row["variant"])
+
+
+def code_of(row: Row) -> Code | None:
+    """The code of the kernel that a row is of, None where it does not say: of what the host computes, for one."""
+    return None if row["source_sha256"] is None else (row["source_sha256"], row["options"])
 
 
 def is_confirmed(row: Row) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpuopt.lab.rows.groups import Group, is_baseline
-from gpuopt.lab.rows.ratios import Ratio, by_block, has_ratio_to, other_clock, other_environment, ratio_between
+from gpuopt.lab.rows.ratios import Ratio, by_block, has_ratio_to, other_clock, ratio_between, why_elsewhere
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
@@ -31,14 +31,14 @@ def compared_rows(group: Group) -> list[Row]:
     """The rows that have a ratio to the baseline's row beside them."""
     base = baseline_of(group)
     good = [row for row in group.rows if row["status"] == "ok" and row["ratio"] and not is_baseline(row, row)]
-    return [row for row in good if base is None or not other_environment(row, base)]
+    return [row for row in good if base is None or why_elsewhere(group, row, base) is None]
 
 
-def is_elsewhere(group: Group, row: Row) -> bool:
-    """Whether the row was measured in another environment than the baseline's row: its ratio was taken to the
-    baseline's time there, which another run has replaced."""
+def elsewhere(group: Group, row: Row) -> str | None:
+    """Why the row's ratio was taken to a baseline that another run has replaced, None where it was to the baseline's
+    row."""
     base = baseline_of(group)
-    return base is not None and other_environment(row, base)
+    return None if base is None else why_elsewhere(group, row, base)
 
 
 def verdict_of(group: Group, row: Row) -> Verdict | None:
@@ -57,7 +57,7 @@ def told_of(group: Group, pairs: Sequence[Pair]) -> list[Told]:
     found = [ratio_between(group, *pair) for pair in pairs]
     paired: dict[str, list[float]] = {}
     for index, ((row, reference), ratio) in enumerate(zip(pairs, found, strict=True)):
-        if ratio.verdict is not None and not ratio.refused and not _stored(row, reference):
+        if ratio.verdict is not None and not ratio.refused and not _stored(group, row, reference):
             own, other = by_block(group, row, "ratio"), by_block(group, reference, "ratio")
             common = sorted(own.keys() & other.keys())
             if len(common) >= statistics.MIN_BLOCKS:
@@ -67,10 +67,10 @@ def told_of(group: Group, pairs: Sequence[Pair]) -> list[Told]:
     out = []
     for index, ((row, reference), ratio) in enumerate(zip(pairs, found, strict=True)):
         word = adjusted.get(str(index), ratio.verdict)
-        out.append(Told(replace(ratio, verdict=word), compared if _stored(row, reference) else len(paired)))
+        out.append(Told(replace(ratio, verdict=word), compared if _stored(group, row, reference) else len(paired)))
     return out
 
 
-def _stored(row: Row, reference: Row) -> bool:
+def _stored(group: Group, row: Row, reference: Row) -> bool:
     """Whether the pair's verdict is the table's."""
-    return has_ratio_to(row, reference) or has_ratio_to(reference, row)
+    return has_ratio_to(group, row, reference) or has_ratio_to(group, reference, row)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gpuopt.lab.rows.groups import Group, is_baseline
+from gpuopt.lab.rows.groups import Code, Group, code_of, is_baseline
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
 
 PairedField = Literal["ratio", "median_ms", "wall_ms"]  # what two rows can be held against each other by in one block
-_Block = tuple[int, str, int]  # its number, its baseline, its pass where that counts
+_Block = tuple[int, str, Code | None, int]  # its number, its baseline and that one's code, its pass where that counts
 ANOTHER_CLOCK = "another clock"
 
 
@@ -64,16 +64,17 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
     for the stored one of a comparison in which the baseline was timed by the other's clock too. Summaries of before
     ``method`` was a field have one, without a verdict: it holds the host's launches on one side alone. Of rows of two
     environments it is that of their times, without a verdict: a stored ratio is to another row than this reference.
+    So it is where the baseline was another kernel's by that name, of before an edit.
     """
     across = other_clock(row, reference)
-    if has_ratio_to(row, reference):
+    if has_ratio_to(group, row, reference):
         limits = (row["ratio_lo"], row["ratio_hi"]) if row["verdict"] else (None, None)
         return Ratio(number_of(row, "ratio"), *limits, row["verdict"], int(row["blocks"] or 0), row["refused"])
-    if has_ratio_to(reference, row):
+    if has_ratio_to(group, reference, row):
         return inverse(ratio_between(group, reference, row))
     if across and not _are_earlier(row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0, across=True)
-    if other_environment(row, reference):
+    if other_environment(row, reference) or _other_baseline(group, row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0)
     refused = row["refused"] or reference["refused"]
 
@@ -109,7 +110,7 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
 
     if not other_clock(row, reference) or "wall" not in (row["clock"], reference["clock"]):
         return None
-    if other_environment(row, reference):
+    if other_environment(row, reference) or _other_baseline(group, row, reference):
         return None
     own, other = times(row), times(reference)
     common = sorted(own.keys() & other.keys())
@@ -123,13 +124,26 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
     return Ratio(ci.median, ci.lo, ci.hi, word, len(common), refused)
 
 
-def has_ratio_to(row: Row, reference: Row) -> bool:
+def has_ratio_to(group: Group, row: Row, reference: Row) -> bool:
     """Whether a comparison stored the row's ratio to the reference, and by one clock: rows of before ``method`` was a
-    field may hold one across clocks. A block, which stands for a comparison that did not end, has one of its own; the
-    row of a baseline of another environment is not what the ratio was taken to."""
+    field may hold one across clocks. A block, which stands for a comparison that did not end, has one of its own."""
     by_one_clock = row["method"] is not None or not other_clock(row, reference)
-    to_it = is_baseline(reference, row) and not other_environment(row, reference)
+    to_it = is_baseline(reference, row) and why_elsewhere(group, row, reference) is None
     return row["kind"] != "block" and to_it and bool(row["ratio"]) and by_one_clock
+
+
+def why_elsewhere(group: Group, row: Row, base: Row) -> str | None:
+    """Why the row of a baseline is not what the row's ratio was taken to, None where it is."""
+    if other_environment(row, base):
+        return "of another environment than the baseline"
+    known, own = group.codes_of_baselines.get(id(row)), code_of(base)
+    return "held against the baseline of other code" if known and own and known != own else None
+
+
+def _other_baseline(group: Group, row: Row, reference: Row) -> bool:
+    """Whether the two rows were held against baselines of two codes, as far as rows tell of which."""
+    one, other = group.codes_of_baselines.get(id(row)), group.codes_of_baselines.get(id(reference))
+    return bool(one and other and one != other)
 
 
 def other_clock(row: Row, reference: Row) -> bool:
@@ -169,9 +183,10 @@ def by_block(group: Group, row: Row, key: PairedField) -> dict[_Block, float]:
     """The row's `key` in each of its good blocks, by the block's number, its baseline and, of times, its pass: only a
     ratio, which is to the baseline's visits of its own pass, may be held against one of another."""
     mine = group.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
-    return {
-        (int(block["block"] or 0), str(block["baseline"]), (key != "ratio" and group.passes[id(block)]) or 0): value
-        for block in mine
-        if row["env_hash"] in (block["env_hash"], None) or _is_earlier(row)
-        if (value := block[key]) and value > 0
-    }
+    found = {}
+    for block in mine:
+        same = row["env_hash"] in (block["env_hash"], None) or _is_earlier(row)
+        if same and code_of(block) == code_of(row) and (value := block[key]) and value > 0:
+            code, of = group.codes_of_baselines.get(id(block)), group.passes[id(block)]
+            found[int(block["block"] or 0), str(block["baseline"]), code, (key != "ratio" and of) or 0] = value
+    return found

@@ -183,7 +183,7 @@ def _over_peer(group: Group, best: Row) -> str:
     peer = fastest(ran)
     assert peer is not None
     base = baseline_of(group)
-    if base is not None and has_ratio_to(peer, base) and has_ratio_to(best, base):
+    if base is not None and has_ratio_to(group, peer, base) and has_ratio_to(group, best, base):
         mine, its = (inverse(each.ratio) for each in told_of(group, [(best, base), (peer, base)]))
         open_ones = any(ratio.verdict in (None, "AMBIGUOUS") for ratio in (mine, its))
         return (

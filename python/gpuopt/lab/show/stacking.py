@@ -18,7 +18,7 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.lab.rows.groups import where
+from gpuopt.lab.rows.groups import Group, where
 from gpuopt.lab.rows.schema import Number, Row, levels, number_of
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
@@ -306,7 +306,7 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     rows = [row for row in rows if row["env_hash"] in environments]
     factors = _factors(rows, dict(base or {}))
     about = header.dotted([header.title(group), group.device, group.first["protocol"]])
-    made = _made(chosen, factors, _blocks(rows, factors))
+    made = _made(chosen, factors, _blocks(group, rows, factors))
     why = certainty.refusals(row for row in group.rows if row["variant"] == chosen)
     undecided = tuple(replace(effect, verdict="undecided") for effect in made.effects)
     return replace(made, about=about, refused=why, effects=undecided if why else made.effects)
@@ -337,15 +337,16 @@ def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[An
     return found
 
 
-def _blocks(rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]]) -> list[dict[On, float]]:
+def _blocks(group: Group, rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]]) -> list[dict[On, float]]:
     """What each cell took, a block, as its ratio to the baseline's visits of its own pass: cells of one block may be of
-    two passes. As its time where rows have no ratio. Blocks of two environments or baselines are two."""
+    two passes. As its time where rows have no ratio. Blocks of two environments, baselines or codes are two."""
     took: Number = "ratio" if all((row["ratio"] or 0) > 0 for row in rows) else "median_ms"
     blocks: dict[Hashable, dict[On, float]] = {}
     for row in rows:
         at = levels(row)
         on = frozenset(name for name, (_, level) in factors.items() if at.get(name) == level)
-        blocks.setdefault((row["block"], row["baseline"], row["env_hash"]), {})[on] = number_of(row, took)
+        code = group.codes_of_baselines.get(id(row))
+        blocks.setdefault((row["block"], row["baseline"], row["env_hash"], code), {})[on] = number_of(row, took)
     common = set.intersection(*(set(block) for block in blocks.values())) if blocks else set()
     environments = {row["env_hash"] for row in rows}
     if len(environments) > 1 and (frozenset() not in common or len(common) < 2):

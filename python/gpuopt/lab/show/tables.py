@@ -18,7 +18,7 @@ from gpuopt.lab.rows.groups import (
     share_of_bound,
     uncached_gflop_s,
 )
-from gpuopt.lab.rows.pairs import by_other_clock, compared_rows, is_elsewhere, verdict_of
+from gpuopt.lab.rows.pairs import by_other_clock, compared_rows, elsewhere, verdict_of
 from gpuopt.lab.rows.paper_figures import paper_figure
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.short_names import has_levels, in_short, legend, named_in, short_names
@@ -139,7 +139,7 @@ def _footers(group: Group, whole: bool) -> list[tuple[str, str]]:
     refused = any(row["refused"] for row in group.rows)
     signs = [f"{sign} {REFUSED if refused else text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in words]
     signs += ["~ by another clock than the baseline, no verdict"] if other else []
-    signs += ["- of another environment than the baseline"] if any(is_elsewhere(group, r) for r in group.rows) else []
+    signs += [f"- {why}" for why in dict.fromkeys(elsewhere(group, row) for row in group.rows) if why]
     told = any(flags_of(row) or row["energy_note"] for row in group.rows)
     signs += ["* remarks in --explain"] if told else []
     out += [("", "; ".join(signs))] if signs else []
@@ -274,7 +274,7 @@ def _uncached(row: Row) -> Forms:
 def _speedup(group: Group, row: Row) -> Forms:
     if is_baseline(row, row):
         return ("baseline",)
-    if not row["ratio"] or is_elsewhere(group, row):
+    if not row["ratio"] or elsewhere(group, row):
         return ABSENT
     lo, hi = row["ratio_lo"], row["ratio_hi"]
     forms = spread(1 / row["ratio"], 1 / hi if hi else None, 1 / lo if lo else None, "x")
