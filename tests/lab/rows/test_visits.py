@@ -91,6 +91,30 @@ def test_what_one_pass_visited_is_one_pass_after_another_selection(tmp_path: Pat
     assert host_ratio(group, rows["other"], rows["NumPy"]) is None
 
 
+def test_rows_of_two_codes_of_a_baseline_are_not_paired(tmp_path: Path) -> None:
+    """A kernel is edited, and some of its configurations are measured again in the same file: what was measured before
+    was held against a baseline that is no more."""
+    store = Store(tmp_path / "rows.jsonl")
+    for code, slower, names in (("a", 10.0, ["basic", "sliced", "tlp"]), ("b", 1.0, ["basic", "sliced"])):
+        for block in range(8):
+            store.append_all([row | {"source_sha256": code} for row in a_pass(block, slower, names)])
+        for name in names:
+            known: Row = {"baseline": "basic", "source_sha256": code, "env_hash": "e", "clock": "event", "blocks": 8}
+            known |= {"ratio": 1.0, "ratio_lo": 0.99, "ratio_hi": 1.01, "verdict": "SAME", "method": "rank"}
+            store.append_all([study_rows.timed("summary", name, 10 * slower, **known)])
+    study = Study.load(store.path)
+    (group,) = study.groups()
+    times = {str(row["variant"]): row["median_ms"] for row in group.rows}
+    assert (times["basic"], times["sliced"], times["tlp"]) == (10, 10, 100)
+    for reference in ("basic", "sliced"):
+        found = study.speedup("tlp", reference)
+        assert (found.mid, found.verdict) == (pytest.approx(10), None)
+    assert study.speedup("sliced", "basic").verdict == "SAME"
+    line = next(line for line in study.to_text().splitlines() if line.strip().startswith("tlp"))
+    assert line.split()[-1] == "-"
+    assert "- held against the baseline of other code" in study.to_text()
+
+
 def test_rows_that_do_not_tell_their_place_are_of_no_pass() -> None:
     rows = [visit(order, 1.0, None, baseline="basic", env_hash="e") for order in (0, 1, 3, 0, 2)]
     assert visits.passes_of(rows) == [1, 1, 1, 2, 2]
