@@ -13,6 +13,7 @@ import gpuopt
 import study_rows
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import schema
+from gpuopt.lab.rows.store import Store
 from study_rows import timed
 
 
@@ -91,6 +92,30 @@ def test_files_are_read_without_times_that_are_none(study: Study, tmp_path: Path
     assert {row["variant"] for row in loaded.rows} == {row["variant"] for row in study.rows} - {"sliced"}
     assert any("its median_ms is 0.0" in note for note in loaded.notes)
     assert str(loaded)
+
+
+def test_an_edit_that_was_taken_back_is_the_last_that_was_measured(tmp_path: Path) -> None:
+    """The row of the first source is written anew: it counts from then on, not from where its id first stood."""
+    row: Any = {"kind": "summary", "role": "variant", "variant": "kk", "problem": "n=64", "device": "D"}
+
+    def measured(name: str, *of: tuple[str, float | None]) -> Study:
+        store = Store(tmp_path / name)
+        for source, time in of:
+            told = {"status": "ok", "median_ms": time} if time else {"status": "wrong", "reason": "is off"}
+            store.append(row | {"source_sha256": source} | told)
+        return Study.load(store.path)
+
+    timed = measured("timed", ("x", 1.0), ("y", 50.0), ("x", 1.1))
+    assert [row["median_ms"] for row in timed.summary] == [1.1]
+    assert [row["median_ms"] for row in timed.rows] == [50.0, 1.1]
+    store = Store(tmp_path / "timed")
+    store.append(row | {"variant": "other", "status": "ok", "median_ms": 2.0})
+    store.append(row | {"source_sha256": "y", "status": "ok", "median_ms": 49.0})
+    assert [row["median_ms"] for row in Study.load(store.path).summary] == [49.0, 2.0]  # as tables had them
+    assert not measured("right", ("x", 1.0), ("y", None), ("x", 1.0)).failures()
+    wrong = measured("off", ("x", None), ("y", 1.0), ("x", None))
+    assert [row["status"] for row in wrong.failures()] == ["wrong"]
+    assert wrong.best() is None
 
 
 def test_to_pandas_picks_a_kind(study: Study) -> None:

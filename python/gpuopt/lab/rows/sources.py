@@ -42,14 +42,11 @@ def studies_of(source: Source) -> list[StudyRows]:
 
 
 def stored(path: str | Path) -> tuple[list[Row], list[str]]:
-    """The rows of a results file, and notes of what was passed over: lines that are no rows, and times that are none.
-    Raises ResultsError where it cannot be read.
-
-    Rows are in the order in which their ids first appeared, but for blocks of one comparison, which are in the order of
-    their last writing: that tells what was measured in one pass."""
+    """The rows of a results file, the last of each id, and notes of what was passed over: lines that are no rows, and
+    times that are none. Raises ResultsError where it cannot be read."""
     store = Store(path)
     rows, notes = [], [f"passed over: {damage}" for damage in store.problems]
-    for row in _blocks_as_written(store):
+    for row in _in_order(store):
         if (why := untimed(row)) is None:
             rows.append(row)
         else:
@@ -59,18 +56,23 @@ def stored(path: str | Path) -> tuple[list[Row], list[str]]:
     return rows, notes
 
 
-def _blocks_as_written(store: Store) -> list[Row]:
-    """The last row of each id; the blocks of a place are in the order of their writing."""
-    last = {row["row_id"]: number for number, row in enumerate(store.rows())}
-    rows = store.latest()
-    of_place: dict[Hashable, list[Row]] = {}
-    for row in sorted(filter(_is_block, rows), key=lambda row: last[row["row_id"]], reverse=True):
-        of_place.setdefault(where(row), []).append(row)
-    return [of_place[where(row)].pop() if _is_block(row) else row for row in rows]
+def _in_order(store: Store) -> list[Row]:
+    """The last row of each id. Tables have configurations in the order in which they first appeared, so these stay
+    there. The rows of one are in the order written: after an edit of its kernel and back, the last row is not the
+    edit's. So are the blocks of one comparison, which tells what was measured in one pass."""
+    latest, written = store.latest(), {row["row_id"]: place for place, row in enumerate(store.rows())}
+    left: dict[Hashable, list[Row]] = {}
+    for row in sorted(latest, key=lambda row: written[row["row_id"]], reverse=True):
+        left.setdefault(_measured(row), []).append(row)
+    return [left[_measured(row)].pop() for row in latest]
 
 
-def _is_block(row: Row) -> bool:
-    return row["kind"] == "block"
+def _measured(row: Row) -> Hashable:
+    """What blocks of one comparison have in common, and other rows of one configuration, whatever its source, options,
+    driver and unit."""
+    if row["kind"] == "block":
+        return where(row)
+    return row["device"], row["problem"], row["role"], row["configuration"] or row["variant"]
 
 
 def _stored(path: Path) -> StudyRows:
