@@ -155,3 +155,11 @@ def test_what_a_study_has_twice_is_named() -> None:
     assert [(one.name.split(" ")[0], one.new_ms) for one in found.changes] == [("a", 1.2), ("b", 1.0)]
     assert [one.split(" ")[0] for one in found.repeated] == ["a"]
     assert "measured more than once in one study, of which the last counts: a" in str(found)
+
+
+def test_the_last_of_several_drivers_is_the_last_that_was_measured() -> None:
+    """Rows of two drivers are of two groups, and the last group is not of the last row."""
+    old = study({"a": 4.0}, driver="1")
+    new = Study.joined([study({"a": time}, driver=driver) for driver, time in (("1", 1.0), ("2", 2.0), ("1", 4.0))])
+    (change,) = lab.compare(old, new).changes
+    assert (change.new_ms, change.word) == (4.0, "not told")

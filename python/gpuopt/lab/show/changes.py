@@ -140,10 +140,17 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
 
 
 def _timed(study: StudyRows) -> dict[str, tuple[Group, Row]]:
-    """The rows that are compared, the last of each key, of all that did not fail since."""
-    failing = _failing(study)
-    found = ((group, row) for group in study.groups() for row in group.rows if _is_compared(row))
-    return {_key(row): (group, row) for group, row in found if _identity(row) not in failing}
+    """The rows that are compared, the last of each key, of all that did not fail since. Of several groups, as of two
+    drivers, any may have the last row."""
+    failing, place = _failing(study), {id(row): place for place, row in enumerate(study.rows)}
+    found: dict[str, tuple[Group, Row]] = {}
+    for group in study.groups():
+        for row in group.rows:
+            if _is_compared(row) and _identity(row) not in failing:
+                before = found.get(key := _key(row))
+                if before is None or place[id(row)] > place[id(before[1])]:
+                    found[key] = group, row
+    return found
 
 
 def _repeated(study: StudyRows) -> list[str]:
