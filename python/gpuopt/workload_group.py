@@ -8,6 +8,7 @@ from difflib import get_close_matches
 import click
 
 _ASKING = ("--show", "--reset")  # of `gpuopt tune`: what is on record, in place of a tuning
+_HELP = ("--help", "-h")  # for which nothing is done
 
 
 class WorkloadGroup(click.Group):
@@ -63,8 +64,8 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 
 def _asked_first(args: Sequence[str]) -> list[str]:
-    """``args`` with --show, --reset and the device that is asked for in front of all others.
-    Raises UsageError for options of a tuning, which these would not heed."""
+    """``args`` with --show, --reset, --help and the device that is asked for in front of all others.
+    Raises UsageError for options of a tuning, which these would not heed, and for more than one name."""
     if not set(args) & set(_ASKING):
         return [*args]
     first: list[str] = []
@@ -75,15 +76,17 @@ def _asked_first(args: Sequence[str]) -> list[str]:
             value = next(given, None)  # where there is none, --device stays last, and is refused
             first, rest = (first, [*rest, one]) if value is None else ([*first, one, value], rest)
         else:
-            (first if one in _ASKING or one.startswith("--device=") else rest).append(one)
+            (first if one in (*_ASKING, *_HELP) or one.startswith("--device=") else rest).append(one)
     asking = next(one for one in _ASKING if one in first)
     for option in (one.partition("=")[0] for one in rest if one.startswith("-")):
-        if option not in ("--device", "--help", "-h"):
+        if option != "--device":
             raise click.UsageError(
                 f"{asking} takes a device and one name, of a workload or a kernel: leave out {option}"
             )
-    if asking == "--reset" and rest[1:] and not rest[1].startswith("-"):
-        raise click.UsageError(f"--reset forgets what is on record for all inputs of {rest[0]}: leave out {rest[1]}")
+    names = [one for one in rest if not one.startswith("-")]
+    if names[1:]:
+        does = "prints" if asking == "--show" else "forgets"
+        raise click.UsageError(f"{asking} {does} what is on record for all inputs of {names[0]}: leave out {names[1]}")
     return first + rest
 
 

@@ -139,13 +139,17 @@ def test_show_and_reset_take_no_options_of_a_tuning(recorded: Bench, asking: str
     assert recorded.run("tune", "--show").output == before
 
 
-def test_reset_takes_no_input(recorded: Bench) -> None:
+@pytest.mark.parametrize("asking", ["--show", "--reset"])
+@pytest.mark.parametrize("more", ["512", "spmv"])
+def test_show_and_reset_take_one_name_and_no_input(recorded: Bench, asking: str, more: str) -> None:
     """What is on record holds for inputs of a kind, not for one problem: more would be forgotten than was asked."""
     before = recorded.run("tune", "--show").output
-    for words in (["gemm", "512", "--reset"], ["--reset", "gemm", "512"]):
+    for words in (["gemm", more, asking], [asking, "gemm", more]):
         told = recorded.run("tune", *words)
         assert told.exit_code == 2
-        assert "for all inputs of gemm: leave out 512" in told.output
+        assert f"for all inputs of gemm: leave out {more}" in told.output
+    for words in ([asking, "gemm", "--help"], [asking, "--help", "gemm"]):
+        assert recorded.run("tune", *words).output.startswith("Usage:")
     assert recorded.run("tune", "--show").output == before
 
 
