@@ -19,7 +19,6 @@ except ImportError:
 from gpuopt import interrupts
 from gpuopt.command_errors import INTERRUPT_EXIT, KindGroup, ready_streams
 from gpuopt.command_paths import OutFile, OutFolder
-from gpuopt.files import under
 from gpuopt.workload_group import WorkloadGroup
 
 
@@ -350,15 +349,9 @@ def compare(ctx: click.Context, old: Path, new: Path) -> None:
     OLD and NEW are results files, or folders of them. Exits with 1 where something is certified to be slower, or ran
     and does not any more.
     """
-    from gpuopt import lab
+    from gpuopt import compare_commands
 
-    def study(path: Path) -> lab.Study:
-        files = under(path, "*.jsonl") if path.is_dir() else [path]
-        return lab.Study.joined([lab.Study.load(file) for file in files])
-
-    found = lab.compare(study(old), study(new))
-    click.echo(str(found))
-    if not found.ok:
+    if not compare_commands.run_compare(old, new):
         ctx.exit(1)
 
 

@@ -126,6 +126,17 @@ def test_the_command(tmp_path: Path) -> None:
     assert missing.exit_code == 2
 
 
+def test_the_command_names_lines_that_were_passed_over(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        rows = "".join(json.dumps(row) + "\n" for row in study({"a": 1.0}).rows)
+        (tmp_path / f"{name}.jsonl").write_text(rows + '{"schema":1,"median_ms":3.0\n')
+    told = CliRunner().invoke(app, ["compare", str(tmp_path / "old.jsonl"), str(tmp_path / "new.jsonl")])
+    assert told.exit_code == 0
+    assert [line.partition(": ")[0] for line in told.stderr.splitlines()] == ["passed over", "passed over"]
+    assert f"{tmp_path / 'new.jsonl'}:2: no valid JSON" in told.stderr
+    assert "passed over" not in told.stdout
+
+
 def test_rows_that_no_store_has_seen_are_compared_too() -> None:
     """They have no keys yet, and all of them but one were left out in silence."""
     row = {"kind": "summary", "role": "variant", "status": "ok", "problem": "made"}
