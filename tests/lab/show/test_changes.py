@@ -112,6 +112,17 @@ def test_nothing_in_common() -> None:
         lab.compare(study({"a": 1.0}), study({"a": 1.0}, problem="other"))
 
 
+def test_what_is_not_compared_is_told() -> None:
+    """A study of points, or of a search alone, has nothing in common even with itself."""
+    points = study({"a": 1.0}, kind="point")
+    with pytest.raises(ParameterError, match=r"old: it has no summaries of .* points and searches are not compared"):
+        lab.compare(points, points)
+    with pytest.raises(ParameterError, match="new: it has no summaries of"):
+        lab.compare(study({"a": 1.0}), study({"a": 1.0}, kind="search"))
+    with pytest.raises(ParameterError, match="old: it has no summaries of"):
+        lab.compare(study({}, failed=("a",)), study({"a": 1.0}))
+
+
 def test_the_command(tmp_path: Path) -> None:
     for name, times in (("old", {"a": 1.0}), ("new", {"a": 1.5}), ("same", {"a": 1.0})):
         (tmp_path / name).mkdir()

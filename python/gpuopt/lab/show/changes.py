@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from gpuopt._core import ParameterError
@@ -111,8 +111,8 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     Compared is what has the same configuration, problem, dtype, sizes, clock, protocol and cache state, of peers the
     same version; drivers, sources and versions of gpuopt may differ. Nothing is told where one of the two gives no
     verdicts, because its machine was too busy or too noisy. Of what a study has more than once the last counts, and the
-    result names it: keep several sittings in studies of their own. Raises ParameterError where the two have nothing in
-    common.
+    result names it: keep several sittings in studies of their own. Points of microbenchmarks and searches are not
+    compared. Raises ParameterError where the two have nothing in common.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     lost = [key for key in before if key not in after]
     failed = [key for key in lost if _identity(before[key][1]) in now]
     if not common and not failed:
-        raise ParameterError("new: it has nothing in common with the old study; compare studies of the same problems")
+        raise _unlike(before, after)
     made = [_change(*before[key], *after[key]) for key in common]
     names = {key: _named(*before[key]) for key in before} | {key: _named(*after[key]) for key in after}
     return Changes(
@@ -137,6 +137,17 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
         any(_between(before[key][1]) is None and _between(after[key][1]) is None for key in common),
         tuple(names[key] for key in dict.fromkeys([*_repeated(old), *_repeated(new)]) if key in names),
     )
+
+
+def _unlike(before: Collection[str], after: Collection[str]) -> ParameterError:
+    """What to raise where nothing is compared, of the keys that are on either side."""
+    for name, keys in (("old", before), ("new", after)):
+        if not keys:
+            return ParameterError(
+                f"{name}: it has no summaries of variants, calls or peers that ran; give a study that has, for points "
+                "and searches are not compared"
+            )
+    return ParameterError("new: it has nothing in common with the old study; compare studies of the same problems")
 
 
 def _timed(study: StudyRows) -> dict[str, tuple[Group, Row]]:
