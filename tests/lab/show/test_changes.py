@@ -185,3 +185,14 @@ def test_the_last_of_several_drivers_is_the_last_that_was_measured() -> None:
     new = Study.joined([study({"a": time}, driver=driver) for driver, time in (("1", 1.0), ("2", 2.0), ("1", 4.0))])
     (change,) = lab.compare(old, new).changes
     assert (change.new_ms, change.word) == (4.0, "not told")
+
+
+def test_other_units_of_a_device_are_named() -> None:
+    one, other, untold = (study({"a": 1.0, "b": 1.0}, unit=unit) for unit in ("aaaaaaaaaaaa", "bbbbbbbbbbbb", None))
+    found = lab.compare(one, other)
+    assert [change.word for change in found.changes] == ["not told", "not told"]
+    (note,) = found.notes
+    assert note in str(found)
+    assert "before unit aaaaaaaaaaaa, now unit bbbbbbbbbbbb" in note
+    assert not lab.compare(one, one).notes
+    assert not lab.compare(untold, other).notes  # of earlier rows nobody knows

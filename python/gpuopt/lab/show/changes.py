@@ -49,7 +49,8 @@ class Change:
 class Changes:
     """All that both have; ``gone`` and ``added`` is what one of them has alone, ``failed`` what ran and does not any
     more; ``repeated`` is what a study has more than once, of which the last counts. ``assumed`` says whether the spread
-    between sittings had to be assumed somewhere. Times are in ms.
+    between sittings had to be assumed somewhere. ``notes`` are for the reader, as where the two are of different units
+    of a device. Times are in ms.
 
     Examples
     --------
@@ -66,6 +67,7 @@ class Changes:
     failed: tuple[str, ...]
     assumed: bool
     repeated: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def slower(self) -> list[Change]:
@@ -101,7 +103,7 @@ class Changes:
             lines.append(
                 f"How far sittings lie apart is not known; {100 * ASSUMED:.0f} % is assumed (`gpuopt profile`, twice)"
             )
-        return "\n".join(printable(line) for line in lines)
+        return "\n".join(printable(line) for line in [*lines, *self.notes])
 
 
 @checked
@@ -109,10 +111,11 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     """What became faster or slower from one study to another of the same problems, on the same device.
 
     Compared is what has the same configuration, problem, dtype, sizes, clock, protocol and cache state, of peers the
-    same version; drivers, sources and versions of gpuopt may differ. Nothing is told where one of the two gives no
-    verdicts, because its machine was too busy or too noisy. Of what a study has more than once the last counts, and the
-    result names it: keep several sittings in studies of their own. Points of microbenchmarks and searches are not
-    compared. Raises ParameterError where the two have nothing in common.
+    same version; drivers, sources and versions of gpuopt may differ. So may the unit, one of several equal devices,
+    which the result then names. Nothing is told where one of the two gives no verdicts, because its machine was too
+    busy or too noisy. Of what a study has more than once the last counts, and the result names it: keep several
+    sittings in studies of their own. Points of microbenchmarks and searches are not compared. Raises ParameterError
+    where the two have nothing in common.
 
     Examples
     --------
@@ -136,7 +139,16 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
         tuple(names[key] for key in failed),
         any(_between(before[key][1]) is None and _between(after[key][1]) is None for key in common),
         tuple(names[key] for key in dict.fromkeys([*_repeated(old), *_repeated(new)]) if key in names),
+        tuple(dict.fromkeys(filter(None, (_other_unit(before[key][1], after[key][1]) for key in common)))),
     )
+
+
+def _other_unit(old: Row, new: Row) -> str:
+    """What to say where a time is of another physical device than the time before; earlier rows tell no unit."""
+    if not old["unit"] or not new["unit"] or old["unit"] == new["unit"]:
+        return ""
+    units = f"before unit {old['unit']}, now unit {new['unit']}"
+    return f"Two devices of the name {new['device']} ({units}): equal devices differ"
 
 
 def _unlike(before: Collection[str], after: Collection[str]) -> ParameterError:
