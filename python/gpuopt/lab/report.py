@@ -101,14 +101,16 @@ class Study(StudyRows):
         """A line for each row of ``summary``, or for each point, in about a dozen columns.
 
         Times are in ms with their 95 % interval, speedups over the baseline with theirs (NaN for the baseline itself),
-        ``bound_pct`` is the share of the bound in percent. With ``full``, every row with every field, with ``kind``
-        every row of that kind: mappings become columns such as ``bytes.dram``. Raises ResultsError without pandas.
+        ``bound_pct`` is the share of the bound in percent. With ``full``, every row with every field, but for rows of
+        environments, with ``kind`` every row of that kind: mappings become columns such as ``bytes.dram``. Raises
+        ResultsError without pandas.
         """
         from gpuopt.lab.show import tidy
 
         if not full and kind is None:
             return tidy.as_frame(tidy.columns(self), tidy.lines(self))
-        return frames.to_pandas(row for row in self.rows if kind is None or row["kind"] == kind)
+        wanted = [row for row in self.rows if row["kind"] == kind or (kind is None and row["kind"] != "environment")]
+        return frames.to_pandas(wanted)
 
     def to_xarray(self) -> xarray.Dataset:
         """The columns of :meth:`to_pandas` as variables over device, problem, dtype, name and role. Raises ResultsError

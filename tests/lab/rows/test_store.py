@@ -350,7 +350,6 @@ def test_flat_table(tmp_path):
     rows = [
         make(block=0, median_ms=1.5, bytes={"dram": 8.0}, flags=["drift", "bimodal"], local_size=[8, 8]),
         make(block=1, params={"SLICE": 32}),
-        new_row(kind="environment", status="ok", env_hash="ab", environment={"cpu": {}}),
     ]
     table = frames.to_pandas(rows)
     assert len(table) == 2

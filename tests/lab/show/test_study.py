@@ -127,6 +127,15 @@ def test_to_pandas_picks_a_kind(study: Study) -> None:
     assert frame.loc[frame.variant == "basic", "bytes.dram"].item() == pytest.approx(85.9e6)
 
 
+def test_to_pandas_has_environments_where_they_are_asked_for(study: Study) -> None:
+    pytest.importorskip("pandas")
+    environment = study_rows.row("environment", "", environment={"gpuopt": "0.1.0", "cpu": {"name": "A CPU"}})
+    whole = Study([environment, *study.rows])
+    frame = whole.to_pandas("environment")
+    assert frame["environment.gpuopt"].tolist() == ["0.1.0"]
+    assert len(whole.to_pandas(full=True)) == len(study.rows)
+
+
 def test_studies_are_joined() -> None:
     other = [r | {"problem": "another"} for r in study_rows.rows()]
     first = Study(study_rows.rows(), study_rows.INFO | {"wall_s": 3.0, "harness_s": 0.5}, ["a note", "one"])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
-    """One line a row, environment rows left out; mappings become columns `params.SLICE`, `sizes.n`, `bytes.dram`.
+    """One line a row; mappings become columns `params.SLICE`, `sizes.n`, `bytes.dram`.
 
     Sizes of work-groups become text ("64x4"), flags too ("drift bimodal"); ``samples_ms`` stays a list. Needs pandas.
     """
@@ -21,7 +21,7 @@ def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
     except ImportError as error:
         raise ResultsError("to_pandas needs pandas: pip install 'gpuopt[lab]'") from error
     flat = []
-    for row in (row for row in rows if row.get("kind") != "environment"):
+    for row in rows:
         line: dict[str, object] = {}
         for field, value in row.items():
             if isinstance(value, Mapping):
