@@ -20,13 +20,22 @@ from gpuopt.selection import devices, select
 COMPLETE_VARIABLE = "_GPUOPT_COMPLETE"  # by which click's scripts ask the program
 
 
+class Parameter(TypedDict):
+    """What is known of a variant's parameter."""
+
+    levels: list[int]
+    standard: int
+    meaning: str
+
+
 class Entry(TypedDict):
-    """What is known of a workload: of each variant its summary, of each preset its configuration, the peers that are
-    installed and run on the device, and why others were left out."""
+    """What is known of a workload: of each variant its summary and its parameters, of each preset its configuration,
+    the peers that are installed and run on the device, and why others were left out."""
 
     name: str
     summary: str
     variants: dict[str, str]
+    parameters: dict[str, dict[str, Parameter]]
     presets: dict[str, str]
     peers: list[str]
     left_out: list[str]
@@ -42,11 +51,13 @@ def entries(names: Sequence[str], device: Device | None) -> list[Entry]:
 
 def _entry(record: Workload | SurveyWorkload, device: Device | None) -> Entry:
     left_out: list[str] = []
+    variants = configuration.variants(record.name)
     peers = list(record.peers(device, left_out)) if isinstance(record, Workload) and device is not None else []
     return {
         "name": record.name,
         "summary": record.summary,
-        "variants": {variant.name: variant.summary for variant in configuration.variants(record.name)},
+        "variants": {variant.name: variant.summary for variant in variants},
+        "parameters": {variant.name: _parameters(variant) for variant in variants},
         "presets": {name: str(papers.preset(record.name, name)) for name in papers.figures(record.name)},
         "peers": [peer.name for peer in peers],
         "left_out": left_out,
@@ -79,7 +90,7 @@ def _whole(entry: Entry) -> list[str]:
     rows: list[tuple[str, str]] = []
     for variant in configuration.variants(entry["name"]):
         rows.append((variant.name, variant.summary))
-        rows += [("", text) for text in _parameters(variant)]
+        rows += [("", text) for text in _parameter_lines(variant)]
     lines = [*_head(entry), "", "variants", *_table(rows)]
     if entry["presets"]:
         lines += ["", "presets, as papers have them", *_table(list(entry["presets"].items()))]
@@ -97,7 +108,14 @@ def _labelled(label: str, text: str) -> list[str]:
     return folded(text, terminal_width(), f"  {label:<9} ", " " * 12)
 
 
-def _parameters(variant: Variant) -> list[str]:
+def _parameters(variant: Variant) -> dict[str, Parameter]:
+    return {
+        each.name: {"levels": [*each.levels], "standard": each.standard, "meaning": each.meaning}
+        for each in variant.parameters
+    }
+
+
+def _parameter_lines(variant: Variant) -> list[str]:
     return [
         f"{each.name} = {', '.join(map(str, each.levels))} (standard {each.standard}): {each.meaning}"
         for each in variant.parameters

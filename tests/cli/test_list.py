@@ -20,6 +20,13 @@ def test_all_workloads_are_listed_with_all_that_they_have(bench: Bench) -> None:
     assert [entry["name"] for entry in found] == [record.name for record in records()]
     for entry in found:
         assert list(entry["variants"]) == [variant.name for variant in gpuopt.variants(entry["name"])]
+        for variant in gpuopt.variants(entry["name"]):
+            told = entry["parameters"][variant.name]
+            assert list(told) == [parameter.name for parameter in variant.parameters]
+            for parameter in variant.parameters:
+                levels, standard, meaning = told[parameter.name].values()
+                assert (levels, standard) == (list(parameter.levels), parameter.standard)
+                assert meaning == parameter.meaning
         assert list(entry["presets"]) == list(papers.figures(entry["name"]))
     pytest.importorskip("scipy")
     assert any("SciPy" in peer for entry in found for peer in entry["peers"] if entry["name"] == "spmv")
