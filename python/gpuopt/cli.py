@@ -266,7 +266,7 @@ def reconstruct(file: Path, out: Path | None, **options: Any) -> None:
     help="Also write tables (Markdown, HTML) and rows (JSON lines) there.",
 )
 @click.option("--picture", is_flag=True, help="Draw the claimed ratios, into DIR or gpuopt-results/papers.")
-@click.option("--measured", is_flag=True, help="Only claims that the rows have a number for, also in pictures.")
+@click.option("--measured", is_flag=True, help="Only claims that the rows have a number for, also in files.")
 def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bool) -> None:
     """Show every claim of the papers with a number or an order, beside what your rows say.
 

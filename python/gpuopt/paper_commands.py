@@ -38,12 +38,11 @@ def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: 
     if out is not None:
         refuse_other_rows(out / ROWS_FILE)
     made = lab.claims(*places, paper=keys or None)
-    only = measured and bool(places)
-    click.echo(made.to_text(only_measured=only))
+    click.echo(made.to_text(only_measured=measured))
     if not places:
         click.echo("\nno rows were given, and none are in gpuopt-results: the commands in brackets measure")
-    written = [] if out is None else made.save(out, pictures=picture, only_measured=only)
+    written = [] if out is None else made.save(out, pictures=picture, only_measured=measured)
     if picture and out is None:
-        written = made.save_pictures(PICTURES, only_measured=only)
+        written = made.save_pictures(PICTURES, only_measured=measured)
     if written:
         click.echo("\n" + "\n".join(f"written: {path}" for path in written))

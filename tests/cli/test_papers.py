@@ -65,6 +65,26 @@ def test_measured_claims_alone(here: Path) -> None:
     assert "8.32" in short.stdout
 
 
+def test_files_have_measured_claims_alone(here: Path) -> None:
+    rows = stored(here / "rows.jsonl")
+    for folder, more in (("all", ()), ("some", ("--measured",))):
+        assert run("catanzaro2010", str(rows), "--out", folder, *more).exit_code == 0
+    for name in ("claims-catanzaro2010.md", "claims.html"):
+        whole, short = ((here / folder / name).read_text() for folder in ("all", "some"))
+        assert "hardware" in whole
+        assert "hardware" not in short
+        assert "8.32" in short
+        assert "gpuopt study spmv" in short, "what measures the others"
+    assert (here / "some" / "claims.jsonl").read_text() == (here / "all" / "claims.jsonl").read_text()
+
+
+def test_of_measured_claims_without_rows_the_commands_alone_are_told(here: Path) -> None:
+    result = run("catanzaro2010", "--measured")
+    assert "none measured" in result.stdout
+    assert "gpuopt study spmv" in result.stdout
+    assert "not measured" not in result.stdout
+
+
 def test_rows_of_the_default_folder_are_found(here: Path) -> None:
     stored(here / "gpuopt-results" / "spmv-fake" / "rows.jsonl", device="Found")
     result = run("catanzaro2010")

@@ -26,14 +26,17 @@ def sheet(paper: PaperClaims, found: Findings, only_measured: bool = False) -> S
         *(_device_line(device, called[device], found[device]) for device in found),
     ]
     sections: dict[str, list[Line]] = {}
-    for claim in paper.claims:
-        if only_measured and not any(of[claim.id].ours for of in found.values()):
-            continue
+    for claim in _chosen(paper, found, only_measured):
         line = _line(claim, [of[claim.id] for of in found.values()], remark(claim, found))
         sections.setdefault(claim.where, []).append(line)
     footers = [("", text) for text in summaries(paper, found)]
     footers += [(f"[{name}]", f"{command} ({told})") for name, command, told in commands(paper, found)]
     return Sheet(columns(list(labels(found).values())), header, list(sections.items()), footers)
+
+
+def _chosen(paper: PaperClaims, found: Findings, only_measured: bool) -> list[Claim]:
+    """The claims, all or those that some device has a number for."""
+    return [one for one in paper.claims if not only_measured or any(of[one.id].ours for of in found.values())]
 
 
 def columns(devices: Sequence[str]) -> list[Column]:
@@ -199,15 +202,15 @@ def _device_line(device: str, label: str, found: Mapping[str, Finding]) -> str:
     return " · ".join(filter(None, [name, f"measured until {date}" if date else "nothing measured"]))
 
 
-def markdown(paper: PaperClaims, found: Findings) -> str:
+def markdown(paper: PaperClaims, found: Findings, only_measured: bool = False) -> str:
     """The same table in Markdown, with the claims' own words in a column."""
-    about = papers.of_key(paper.key)
+    about, chosen = papers.of_key(paper.key), _chosen(paper, found, only_measured)
     lines = [f"# {about.short}: what the paper claims", "", f"{about.title}. {about.citation}.", ""]
     lines += [f"- {text}" for text in summaries(paper, found)] + [""]
     heads = ["where", "claim", "known from", "printed", "on"]
     heads += [part for label in labels(found).values() for part in (label, "verdict")]
     lines += [_piped(heads), _piped(["---"] * len(heads))]
-    for claim in paper.claims:
+    for claim in chosen:
         cells = [claim.where, f"{claim.says} (`{claim.id}`)", claim.source, printed_text(claim), claim.device]
         for of in found.values():
             each = of[claim.id]
@@ -215,7 +218,7 @@ def markdown(paper: PaperClaims, found: Findings) -> str:
             cells += [" ".join(filter(None, [ours_forms(each)[0], _in_brackets(problems_text(each))])), word]
         lines.append(_piped(cells))
     missing = [f"- `{command}` {told}" for _, command, told in commands(paper, found)]
-    reasons = dict.fromkeys(claim.untested for claim in paper.claims if claim.untested)
+    reasons = dict.fromkeys(claim.untested for claim in chosen if claim.untested)
     missing += [f"- {word}: {REASONS[word]}" for word in reasons if word]
     return "\n".join([*lines, "", *(["What was not measured:", "", *missing] if missing else [])]) + "\n"
 

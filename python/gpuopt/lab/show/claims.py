@@ -120,12 +120,16 @@ class Claims:
 
     def save(self, directory: str | Path, pictures: bool = True, only_measured: bool = False) -> list[Path]:
         """Write a table a paper (Markdown, and all in one HTML page), the rows as JSON lines, and pictures into
-        ``directory``, which is made where missing; ``only_measured`` as of :meth:`save_pictures`. Return the paths.
-        Pictures need matplotlib. Raises ParameterError where a ``claims.jsonl`` that is there holds other rows."""
+        ``directory``, which is made where missing; of all claims, or in tables and pictures of those that some device
+        has a number for. Return the paths. Pictures need matplotlib. Raises ParameterError where a ``claims.jsonl``
+        that is there holds other rows."""
         target = Path(directory)
         refuse_other_rows(target / ROWS_FILE)
-        texts = {f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper)) for paper in self.papers}
-        texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._repr_html_())
+        texts = {
+            f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper), only_measured)
+            for paper in self.papers
+        }
+        texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._html(only_measured))
         texts[ROWS_FILE] = "".join(json.dumps(row, allow_nan=False) + "\n" for row in self.rows)
         for name, text in texts.items():
             files.write(target / name, [text.encode("utf-8")], make_folder=True)
@@ -150,7 +154,10 @@ class Claims:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        return "".join(sheet.html() for sheet in self._sheets())
+        return self._html()
+
+    def _html(self, only_measured: bool = False) -> str:
+        return "".join(sheet.html() for sheet in self._sheets(only_measured))
 
     def _sheets(self, only_measured: bool = False) -> list[Sheet]:
         made = [claim_sheets.sheet(paper, self.of(paper), only_measured) for paper in self.papers]
