@@ -53,6 +53,38 @@ def test_each_sitting_is_kept_and_the_spread_told(tmp_path: Path) -> None:
     assert "± 2.8 %" in back._sheet().text(120)
 
 
+def test_an_earlier_profile_may_have_no_sittings_yet() -> None:
+    """As one that the constructor made, whose ceilings are those of its one sitting."""
+    earlier = made({"dram.read": 10.0}, "2026-11-01")
+    after = made({"dram.read": 11.0}, "2026-11-02").after(earlier)
+    assert [sitting.time_utc for sitting in after.sittings] == ["2026-11-01", "2026-11-02"]
+    assert after.between("dram.read") == pytest.approx(math.log(1.1) / math.sqrt(2))
+    assert after == made({"dram.read": 11.0}, "2026-11-02").after(Profile.from_json(earlier.to_json()))
+
+
+@pytest.mark.parametrize("rate", [math.inf, math.nan, 0.0, -1.0])
+def test_rates_are_finite_and_above_0(rate: float) -> None:
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("ceilings: dram.read", {"rates": {"dram.read": Ceiling(rate, "GB/s", "read")}}),
+        ("sittings: dram.read", {"rates": {}, "sittings": (Sitting("2026-11-01", "1.0", {"dram.read": rate}),)}),
+        ("levels: rate_gb_s", {"rates": {}, "levels": (Level(None, rate, 1.0, 1.0),)}),
+    ]
+    for says, fields in cases:
+        with pytest.raises(gpuopt.ParameterError, match=f"^{says} is .*; give a number above 0"):
+            made(**fields)
+
+
+@pytest.mark.parametrize("number", [math.inf, math.nan])
+def test_what_else_a_profile_holds_is_finite(number: float) -> None:
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("ceilings: dram.read", {"rates": {"dram.read": Ceiling(1.0, "GB/s", "read", apart=number)}}),
+        ("levels: between", {"rates": {}, "levels": (Level(1e3, 1.0, 1.0, 1.0, (number, 2e3)),)}),
+    ]
+    for says, fields in cases:
+        with pytest.raises(gpuopt.ParameterError, match=f"^{says}.* is .*; give a finite number"):
+            made(**fields)
+
+
 def test_few_sittings_are_pooled_over_a_kind_and_many_are_not() -> None:
     rates = [{"dram.read": 100.0 + k, "dram.copy": 100.0} for k in range(5)]
     few, many = kept(*rates[:4]), kept(*rates)

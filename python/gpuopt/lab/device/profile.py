@@ -14,14 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpuopt import files, sealed
-from gpuopt._core import Device, ParameterError
+from gpuopt._core import Device, Error, ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.device.levels import Level
 from gpuopt.lab.device.sittings import MOST, Sitting, is_number, spread
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import compact
-from gpuopt.lab.rows.schema import ResultsError, Row
+from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.table import Column, Line, Sheet, byte_count, significant
 from gpuopt.lab.rows.table import spread as with_interval
 from gpuopt.lab.timing.sittings import Spread
@@ -60,7 +60,8 @@ class Profile:
 
     ``sittings`` are the latest ones, this one last. ``refused`` says by name which ceilings of the latest sitting were
     not kept, and why; what an earlier one found then stands. ``unit`` tells equal devices apart. A rate
-    is in its ceiling's ``unit``: GB/s, GFLOP/s, billions of something a second, ns or us.
+    is in its ceiling's ``unit``: GB/s, GFLOP/s, billions of something a second, ns or us. Raises ParameterError for
+    rates that are not above 0, and for numbers that are not finite.
 
     Examples
     --------
@@ -85,6 +86,9 @@ class Profile:
     sittings: Sequence[Sitting] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     unit: str | None = None  # of the physical device; earlier profiles have none
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
 
     def rate(self, name: str) -> float | None:
         """The ceiling's rate, None where it was not measured."""
@@ -120,8 +124,12 @@ class Profile:
 
     def after(self, earlier: Profile | None) -> Profile:
         """This profile, of one sitting, with the latest sittings of an ``earlier`` one before it."""
-        before = tuple(earlier.sittings) if earlier is not None else ()
-        return replace(self, sittings=(*before, *(self.sittings or (self.sitting(),)))[-MOST:])
+        before = earlier._all_sittings() if earlier is not None else ()
+        return replace(self, sittings=(*before, *self._all_sittings())[-MOST:])
+
+    def _all_sittings(self) -> Sequence[Sitting]:
+        """Its sittings; of one that was made without any its ceilings are those of one."""
+        return self.sittings or (self.sitting(),)
 
     def check_is_of(self, device: Device) -> None:
         """Raises ParameterError unless it was measured on this device with this driver. One without a unit may be of
@@ -144,7 +152,7 @@ class Profile:
         facts = {
             "schema": SCHEMA,
             sealed.CHECKSUM: _UNSEALED,
-            **asdict(replace(self, rows=(), sittings=self.sittings or (self.sitting(),))),
+            **asdict(replace(self, rows=(), sittings=self._all_sittings())),
         }
         del facts["rows"]  # they come last
         head, end = json.dumps(facts | {"rows": []}, allow_nan=False, indent=1).rsplit("]", 1)
@@ -168,9 +176,9 @@ class Profile:
                 Level(**{**level, "between": level["between"] and tuple(level["between"])}) for level in held["levels"]
             )
             read = cls(**held)
-            _check_types(read)
-            return read if read.sittings else replace(read, sittings=(read.sitting(),))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ResultsError) as error:
+            _check_texts(read)
+            return replace(read, sittings=read._all_sittings())
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, Error) as error:
             raise ParameterError(f"profile: the text holds none ({error}); run `gpuopt profile` again") from error
 
     def _sheet(self) -> Sheet:
@@ -215,27 +223,35 @@ class Profile:
         return self._sheet().html()
 
 
-def _check_types(read: Profile) -> None:
-    """Raises ValueError unless each field is of its type, and each rate a positive number: earlier files have no
-    checksum."""
-    ceilings = read.ceilings.values()
+def _check_texts(read: Profile) -> None:
+    """Raises ValueError unless each text is one: earlier files have no checksum."""
     texts = [read.device, read.driver, read.platform, read.date, read.gpuopt_version, read.unit or ""]
-    texts += [text for made in ceilings for text in (made.unit, made.configuration)]
+    texts += [text for made in read.ceilings.values() for text in (made.unit, made.configuration)]
     texts += [text for each in read.sittings for text in (each.time_utc, each.driver, each.unit or "")]
     texts += [text for refused in read.refused.items() for text in refused]
-    rates = [made.rate for made in ceilings] + [rate for each in read.sittings for rate in each.rates.values()]
-    rates += [level.rate_gb_s for level in read.levels]
-    others: list[object] = [
-        0.0 if value is None else value for made in ceilings for value in (made.lo, made.hi, made.apart)
-    ]
-    for level in read.levels:
-        others += [0.0 if level.bytes is None else level.bytes, level.lo, level.hi, *(level.between or (0.0, 0.0))]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a text of another type")
-    if not all(is_number(rate) and rate > 0 for rate in rates):
-        raise ValueError("a ceiling without a rate")
-    if not all(value is None or is_number(value) for value in others):
-        raise ValueError("a number of another type")
+
+
+def _check_numbers(made: Profile) -> None:
+    """Raises ParameterError unless each rate is a number above 0, and whatever else is a number is finite."""
+    rates = [(f"ceilings: {name}", each.rate) for name, each in made.ceilings.items()]
+    rates += [(f"sittings: {name}", rate) for each in made.sittings for name, rate in each.rates.items()]
+    rates += [("levels: rate_gb_s", level.rate_gb_s) for level in made.levels]
+    others: list[tuple[str, object]] = [
+        (f"ceilings: {name}, {field}", getattr(each, field))
+        for name, each in made.ceilings.items()
+        for field in ("lo", "hi", "apart")
+    ]
+    for level in made.levels:
+        others += [("levels: bytes", level.bytes), ("levels: lo", level.lo), ("levels: hi", level.hi)]
+        others += [("levels: between", size) for size in level.between or ()]
+    for what, rate in rates:
+        if not is_number(rate) or rate <= 0:
+            raise ParameterError(f"{what} is {rate!r}; give a number above 0")
+    for what, value in others:
+        if value is not None and not is_number(value):
+            raise ParameterError(f"{what} is {value!r}; give a finite number")
 
 
 def _four(forms: tuple[str, ...]) -> tuple[str, ...]:
