@@ -72,9 +72,9 @@ def words(hint: Any) -> str:
     if origin is collections.abc.Callable:
         return "a function"
     if isinstance(hint, TypeVar):
-        return " or ".join(words(one) for one in hint.__constraints__)
+        return " or ".join(words(one) for one in hint.__constraints__) or "an object"
     name = getattr(origin or hint, "__name__", None) or str(hint)
-    return _MADE_BY.get(name, f"a {name}")
+    return _MADE_BY.get(name, f"an {name}" if name[0] in "AEIOU" else f"a {name}")
 
 
 def is_of_arrays(hint: Any) -> bool:

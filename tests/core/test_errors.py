@@ -211,6 +211,11 @@ def test_errors_with_more_than_a_message_survive_pickling(tmp_path: Path) -> Non
     assert isinstance(pickle.loads(pickle.dumps(unsaved)), ResultsError)
 
 
+def test_an_error_of_unsaved_rows_names_what_it_is_not_made_of() -> None:
+    with pytest.raises(gpuopt.ParameterError, match=r"^store: it is 2; give a Store"):
+        lab.UnsavedRowsError(1, 2, "disk full", 4)
+
+
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, timeout=120

@@ -338,3 +338,12 @@ def test_what_rare_data_show_is_no_state(any_device: gpuopt.Device) -> None:
     words = {lab.judge(wrong, task, level="full", device=any_device, n=500, seed=seed).word for seed in range(40)}
     assert words <= {"ok", "seed", "size", "wrong"}
     assert "seed" in words
+
+
+def test_a_verdict_names_what_it_is_not_made_of() -> None:
+    good = ("ok", "x", "quick", gpuopt.Configuration("k"), "d", (), "r")
+    assert lab.Verdict(*good).ok
+    with pytest.raises(gpuopt.ParameterError, match=r"^notes: it is 3; give"):
+        lab.Verdict(*good, notes=3)
+    with pytest.raises(gpuopt.ParameterError, match=r"^passed: it is 3; give"):
+        lab.Verdict(*good[:5], 3, "r")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from gpuopt import ParameterError, lab
 from gpuopt.cli import app
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import new_row
+from gpuopt.lab.show.changes import Change
 
 
 def study(times: Mapping[str, float], problem: str = "made", failed: tuple[str, ...] = (), **more: Any) -> Study:
@@ -121,6 +123,17 @@ def test_what_is_not_compared_is_told() -> None:
         lab.compare(study({"a": 1.0}), study({"a": 1.0}, kind="search"))
     with pytest.raises(ParameterError, match="old: it has no summaries of"):
         lab.compare(study({}, failed=("a",)), study({"a": 1.0}))
+
+
+def test_changes_that_cannot_be_are_refused() -> None:
+    good = Change("made", "a", 1.0, 1.0, 1.0, 0.9, 1.1, 0.5)
+    assert "1 not told" in str(lab.Changes((good,), (), (), (), False))
+    with pytest.raises(ParameterError, match=r"^changes: it is 3; give"):
+        lab.Changes(3, (), (), (), False)  # type: ignore[arg-type]
+    for name in ("old_ms", "new_ms", "ratio", "lo", "hi"):
+        for value in (0.0, -1.0, math.inf, math.nan):
+            with pytest.raises(ParameterError, match=f"^{name}: it is {value}; give a number above 0"):
+                dataclasses.replace(good, **{name: value})
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import bars, keys, outside, overlaps, struck, texts, words
+from gpuopt import ParameterError
 from gpuopt.lab.report import Study
 from gpuopt.lab.show import ladder, style
 
@@ -240,6 +241,11 @@ def test_one_axes_may_be_given(study: Study) -> None:
     assert ladder.ladder(study, ax=ax) is figure
     assert ax.get_xlabel().startswith("GFLOP/s")
     assert len(figure.axes) == 1
+
+
+def test_what_is_no_axes_is_refused(study: Study) -> None:
+    with pytest.raises(ParameterError, match=r"^ax: it is 3; give an Axes"):
+        ladder.ladder(study, ax=3)
 
 
 def test_all_failed_is_still_a_picture() -> None:

@@ -173,6 +173,15 @@ def test_a_picture_has_all_gains_with_their_intervals(tmp_path: Path) -> None:
     )  # no intervals, no pairs
 
 
+def test_a_picture_of_all_off_alone_has_no_marks(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    alone = Stacking("made", ("A", "B"), {"A": (0, 1), "B": (0, 1)}, {frozenset(): 1.0}, effects=())
+    picture = alone.picture()
+    picture.savefig(tmp_path / "none.png")
+    (ax,) = [ax for part in picture.subfigs for ax in part.axes]
+    assert not ax.containers
+
+
 def test_points_are_of_the_same_blocks_as_their_intervals() -> None:
     """In each block one of two gains alone is 4 and the other 1, or both are 1: the median of their products is 4 and
     the product of their medians 1. Likewise of all over all but one."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 
 
+@checked
 @dataclass(frozen=True)
 class Verdict:
     """What a judge says of a kernel.

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from gpuopt import _core
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.rows.environments import told_differences
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row, field, new_row, resume_key, utc_text
@@ -22,6 +23,7 @@ S = TypeVar("S")  # a study
 _HELD = "rows are held in memory"
 
 
+@checked
 class UnsavedRowsError(ResultsError, Generic[S]):
     """A study that is complete, but not in its file: ``study`` has all rows, ``saved`` of them are in the file and
     ``unsaved`` are not. ``store.flush()`` writes these once there is room."""

@@ -28,10 +28,12 @@ RESULTS = ("search", "summary")
 IDENTITY = ("device", "workload", "problem", "variant", "params", "sizes", "dtype", "data", "cache_state", "protocol")
 
 
+@checked
 @dataclass(frozen=True)
 class Change:
     """How a time changed: ``ratio`` is the new one divided by the old one, with its 95 % interval; ``word`` is
-    "faster", "slower" or "not told"; ``refused`` says why a sitting gives no verdict there."""
+    "faster", "slower" or "not told"; ``refused`` says why a sitting gives no verdict there. Raises ParameterError for
+    times and ratios that are not above 0."""
 
     problem: str
     name: str
@@ -44,7 +46,13 @@ class Change:
     word: str = "not told"
     refused: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("old_ms", "new_ms", "ratio", "lo", "hi"):
+            if not 0 < (value := getattr(self, name)) < math.inf:
+                raise ParameterError(f"{name}: it is {value}; give a number above 0")
 
+
+@checked
 @dataclass(frozen=True)
 class Changes:
     """All that both have; ``gone`` and ``added`` is what one of them has alone, ``failed`` what ran and does not any

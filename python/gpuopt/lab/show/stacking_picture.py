@@ -104,7 +104,7 @@ def _pairs(ax: Axes, pairs: Sequence[Pair]) -> None:
 def _marks(ax: Axes, drawn: Sequence[tuple[float, Gain, dict[str, Any]]]) -> None:
     """Marks with their intervals and numbers on a logarithmic axis, and a line where nothing is gained."""
     ends = [end for _, gain, _ in drawn for end in (gain.lo or gain.times, gain.hi or gain.times)]
-    low, high = min(1.0, *ends), max(1.0, *ends)
+    low, high = min([1.0, *ends]), max([1.0, *ends])
     room = max(high / low, 1.05) ** 0.06
     ax.set_xscale("log")
     ax.set_xlim(low / room, high * room**4)  # the numbers stand on the right
