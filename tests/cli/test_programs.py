@@ -209,9 +209,10 @@ def test_a_tuning_is_recorded_shown_and_forgotten(
     assert "for any input: saxpy(" in said(result)
     shown = run("tune", "--show", *on_device, file)
     assert "- saxpy, float32, any input: saxpy(" in shown.output, shown.output
-    for words in ([], [file, "--show"], [file, "n=5000", "--show"], ["saxpy"]):  # without a name, after it, by name
+    for words in ([], [file, "--show"], ["saxpy"]):  # without a name, after it, by name
         asked = words if "--show" in words else ["--show", *words]
         assert run("tune", *asked, *on_device).output == shown.output
+    assert "for all inputs of" in said(run("tune", file, "n=5000", "--show", *on_device))
     assert "name the Python file" in said(run("tune", "saxpy"))
     assert "forgotten for" in run("tune", file, "--reset", *on_device).output
     assert "nothing is recorded" in run("tune", "--show", *on_device, file).output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,11 @@ def test_a_store_that_another_selection_went_on_in_is_the_same_when_compact(
     for path in (raw, small):
         report = lab.audit(path)
         assert report.ok, report.discrepancies
-    assert Study.load(small).to_text(120) == Study.load(raw).to_text(120)
+    # The times of blocks are left out of compact files: of two sweeps in one file these tell when the last one ended.
+    one, other = (
+        re.sub(r"[-\d]+ [:\d]+( to [:\d]+)? UTC", "then", Study.load(path).to_text(120)) for path in (small, raw)
+    )
+    assert one == other
 
 
 def test_fields_words_and_numbers_of_other_versions_survive(tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ class Stacking:
 
 
 @checked
-def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, int] | None = None) -> Stacking:
+def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, int | str] | None = None) -> Stacking:
     """How the two-level parameters of a kernel stack in a study of their combinations, all or some.
 
     ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
