@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from gpuopt.audit import audit
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows import energies
 from gpuopt.lab.rows.compact import compact_file
 from gpuopt.lab.rows.energies import of_loops
 from gpuopt.lab.rows.recorder import Recorder
@@ -81,3 +83,13 @@ def test_a_compact_file_keeps_energies(rows: Path) -> None:
     told = [[{name: row[name] for name in GROUPS["energy"]} for row in found] for found in energies]  # type: ignore[literal-required]
     assert told[0] == told[1]
     assert told[0][0]["net_j"] > 0
+
+
+@pytest.mark.parametrize(
+    ("net_j", "gross_j", "cost"),
+    [(0.5, 1.0, 0.5), (0.009, 1.0, math.inf), (-0.1, 1.0, math.inf), (None, None, None), (0.5, None, 0.5)],
+)
+def test_an_energy_of_hardly_more_than_idling_ranks_last(
+    net_j: float | None, gross_j: float | None, cost: float | None
+) -> None:
+    assert energies.ranked_j({"net_j": net_j, "gross_j": gross_j}) == cost

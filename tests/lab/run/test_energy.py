@@ -294,6 +294,18 @@ def test_a_search_by_energy_measures_each_configuration(
     assert "the most frugal were measured again" in str(found)
 
 
+def test_a_search_by_energy_finds_none_where_all_take_what_idling_takes(
+    any_device: gpuopt.Device, short: None, brief_quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A counter that other programs rule: the least of net energies about 0 is noise."""
+    given(monkeypatch, SteadyMeter(50.0))
+    monkeypatch.setattr(EnergyPass, "idle", lambda self: 50.0)
+    found = lab.search(own_kernels.total(), evaluations=3, device=any_device, objective="energy", n=4098)
+    assert (found.best, found.configuration) == (None, None)
+    assert found.study.summary
+    assert "none is most frugal: they take hardly more power than the idle device" in " ".join(str(found).split())
+
+
 def test_a_sweep_may_search_by_energy(
     any_device: gpuopt.Device, problem: Any, short: None, brief: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gpuopt
-import study_rows
 from gpuopt import ParameterError, lab, problems, resolution
 from gpuopt import configuration as tables
 from gpuopt.configuration import Configuration
-from gpuopt.lab.report import Study
 from gpuopt.lab.run.blocks import Comparison
 from gpuopt.lab.run.wanted import Named, pick_finalists
 from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.lab.timing.samplers import VisitSamples
 from made_up_tables import variant
+from tuning_bench import DEVICE, HALVED, MATCH, MIRRORED, OTHER, PLAIN, PLAIN_128, Bench
 
 
 def test_finalists_keep_each_accuracy_but_the_best_few_are_of_the_standard_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,99 +40,6 @@ def test_finalists_keep_each_accuracy_but_the_best_few_are_of_the_standard_one(m
 
 
 # ---------------------------------------------------------------- choosing, from made-up rows
-
-TUNE = inspect.unwrap(lab.tune)  # what checks arguments takes no made-up problem
-DEVICE: Any = SimpleNamespace(
-    vector_bytes=16,
-    name="Made Up 1",
-    platform="Made Up",
-    type="gpu",
-    key="Made Up / Made Up 1",
-    driver="7",
-    timer_ns=1,
-    index=0,
-)
-MATCH = {"name": "Made Up 1", "platform": "Made Up", "type": "gpu", "dtype": "float32"}
-
-
-class Bench:
-    """`lab.tune` with a made-up workload and device; `times` of configurations stand for a sweep."""
-
-    def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.path = cache / "tuned" / "made-up.json"
-        self.problem: Any = SimpleNamespace(
-            workload="made-up",
-            dtype=np.dtype("float32"),
-            input_properties={},
-            tunable=lambda configuration: True,
-            default_configuration=None,
-            plain=None,
-            family="",
-        )
-        self.problem.is_for = lambda variant: all(
-            self.problem.input_properties.get(name, True) for name in variant.input_properties
-        )
-        self.times: dict[Configuration, float] = {}
-        self.status: dict[Configuration, str] = {}
-        self.interrupted = False
-        self.noise: dict[Configuration, list[float]] = {}  # factors of the time, a block each
-        self.asked: dict[str, Any] = {}
-        self.joules: dict[Configuration, float | None] = {}
-        self.refused: str | None = None  # why no verdict stands
-        table = {
-            "plain": variant(("LOCAL", (64, 128), 64), half=True, name="plain"),
-            "other": variant(name="other"),
-            "mirrored": variant(name="mirrored"),
-        }
-        table["mirrored"].input_properties = ["symmetric"]
-        monkeypatch.setenv("GPUOPT_CACHE_DIR", str(cache))
-        monkeypatch.setattr(tables, "table_of", lambda workload: table)
-        monkeypatch.setattr(tables, "variants", lambda workload: list(table.values()))
-        monkeypatch.setattr(resolution, "shipped_records", lambda workload: [{"match": {}, "variant": "other"}])
-        monkeypatch.setitem(TUNE.__globals__, "sweep", self.sweep)
-        monkeypatch.setitem(TUNE.__globals__, "select", lambda device: DEVICE)
-
-    def sweep(self, problem: Any, variants: Sequence[str | Configuration], **asked: Any) -> Study:
-        self.asked = asked | {"variants": list(variants)}
-        rows = []
-        baseline = next(iter(self.times))
-        for configuration, time in self.times.items():
-            status = self.status.get(configuration, "ok")
-            named = {
-                "configuration": str(configuration),
-                "params": configuration.parameters,
-                "status": status,
-                "reason": None if status == "ok" else "for a reason",
-                "baseline": str(baseline),
-                "ratio": time / self.times[baseline],
-            }
-            for block in range(8):
-                factor = self.noise.get(configuration, [1.0] * 8)[block]
-                noisy = named | {"ratio": named["ratio"] * factor}
-                rows.append(study_rows.timed("block", configuration.variant, time * factor, **noisy, block=block))
-            sure = {"ratio_lo": named["ratio"], "ratio_hi": named["ratio"], "verdict": "FAST", "blocks": 8}
-            sure |= {"verdict": "AMBIGUOUS", "refused": self.refused} if self.refused else {}
-            kind = "search" if status == "search" else "summary"
-            measured = {"net_j": self.joules.get(configuration)}
-            rows.append(study_rows.timed(kind, configuration.variant, time, **named, **sure, **measured))
-        study = Study(rows, {"workload": "made-up"})
-        study.interrupted = self.interrupted
-        return study
-
-    def tune(self, **more: Any) -> Any:
-        return TUNE(self.problem, **more)
-
-    def resolved(self, **input_properties: object) -> Configuration:
-        return resolution.resolve(
-            "made-up",
-            DEVICE,
-            "float32",
-            input_properties={name: lambda value=value: value for name, value in input_properties.items()},
-        )
-
-
-PLAIN, PLAIN_128, HALVED = (Configuration("plain", HALF=h, LOCAL=n) for h, n in ((0, 64), (0, 128), (1, 128)))
-OTHER, MIRRORED = Configuration("other"), Configuration("mirrored")
 
 
 @pytest.fixture
@@ -160,6 +63,9 @@ def test_the_fastest_is_stored_and_used(bench: Bench) -> None:
     assert told.startswith("for any input: plain(HALF=0, LOCAL=128), 1.0")
     assert "2.00x [2.00, 2.00] faster than other, 2.0" in told
     assert told in tuned.notes
+
+
+NO_ENERGY = "nothing has an energy, above the idle device's, that leaves the accuracy alone"
 
 
 def test_by_energy_the_most_frugal_is_stored_and_not_the_fastest(bench: Bench) -> None:
@@ -190,7 +96,41 @@ def test_what_has_no_energy_is_not_chosen_for_it(bench: Bench) -> None:
     told = str(bench.tune(objective="energy").choices[0])
     assert "a plain call used other until now, which gave no energy here" in told
     bench.joules = {}
-    assert bench.tune(objective="energy").reason == "nothing has an energy that leaves the accuracy alone"
+    assert bench.tune(objective="energy").reason == NO_ENERGY
+
+
+@pytest.mark.parametrize(
+    ("joules", "told"),
+    [
+        ((-0.001, -0.05, -0.06), "an energy that is hardly more than the idle device's is held against no other"),
+        ((-0.001, 0.2, 0.1), "an energy that is hardly more than the idle device's is held against no other"),
+        ((0.2, -0.05, 0.01), "; 2 others take hardly more power than the idle device, and are not compared"),
+        ((0.02, 0.0105, 0.3), "nothing takes 5 % less, and less by more than 1 % of the gross energy"),
+    ],
+)
+def test_by_energy_what_was_used_stays_where_the_idle_power_decides(
+    bench: Bench, joules: tuple[float, ...], told: str
+) -> None:
+    """Net energies of less than 1 % of the gross ones are noise, also where they are below 0."""
+    bench.times = {OTHER: 1.0, PLAIN: 1.5, PLAIN_128: 2.0}
+    bench.joules = dict(zip(bench.times, joules, strict=True))
+    bench.gross = dict.fromkeys(bench.times, 1.0)
+    tuned = bench.tune(objective="energy")
+    assert bench.resolved() == tuned.choices[0].configuration == OTHER
+    assert told in str(tuned.choices[0])
+
+
+def test_without_an_energy_of_what_was_used_noise_is_not_stored(bench: Bench) -> None:
+    bench.times, bench.joules = {OTHER: 2.0, PLAIN: 1.5}, {OTHER: None, PLAIN: -0.4}
+    tuned = bench.tune(objective="energy")
+    assert (tuned.records, tuned.reason) == ([], NO_ENERGY)
+
+
+def test_doubts_of_an_energy_stand_beside_it(bench: Bench) -> None:
+    bench.times, bench.joules = {OTHER: 2.0, PLAIN: 1.5}, {OTHER: 0.4, PLAIN: 0.2}
+    bench.doubts = {PLAIN: "its loops differ by 7.0 %"}
+    told = str(bench.tune(objective="energy").choices[0])
+    assert "net 200 mJ a run (doubtful: its loops differ by 7.0 %); 2.00 times less than other, net 400 mJ" in told
 
 
 def test_what_a_plain_call_used_is_measured_too(bench: Bench) -> None:

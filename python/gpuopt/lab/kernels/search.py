@@ -22,6 +22,7 @@ from gpuopt.lab.kernels.published import Results, of_rows
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.strategies import Grid
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.energies import ranked_j
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import KEY_FIELDS
 from gpuopt.lab.run.energy import Objective, asked_for
@@ -31,6 +32,8 @@ from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.problem import Problem
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
+
+IDLE = ("summary", "variant", math.inf)  # what a row of a run is that takes hardly more than the idle device
 
 
 @dataclass(frozen=True)
@@ -49,25 +52,29 @@ class Found:
     @property
     def best(self) -> Levels | None:
         """The levels of the fastest of those that were measured again, or of the one with the least net energy; None
-        where none ran."""
+        where none ran, or none takes more than the idle device (by 1 % of its gross energy)."""
         costs = [
             (cost, dict(row["params"] or {}))
             for row in self.study.rows
             if (row["kind"], row["role"], row["status"]) == ("summary", "variant", "ok")
-            and (cost := row["median_ms" if self.objective == "time" else "net_j"]) is not None
+            and (cost := row["median_ms"] if self.objective == "time" else ranked_j(row)) is not None
+            and math.isfinite(cost)
         ]
         return min(costs, key=lambda one: one[0])[1] if costs else None
 
     @property
     def configuration(self) -> Configuration | None:
-        """The same as a Configuration, which :func:`lab.tune` makes what calls use; None where none ran."""
+        """The same as a Configuration, which :func:`lab.tune` makes what calls use; None where ``best`` is."""
         return None if self.best is None else Configuration(self.results.kernel, **self.best)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         share = f"{self.evaluations} of {self.configurations} configurations were tried{self._failures()}"
         best = "fastest" if self.objective == "time" else "most frugal"
         again = f"; the {best} were measured again, since the best of many is partly luck"
-        return f"{self.study}\n{share}{again if self.best is not None else ''}"
+        if self.best is None:
+            idle = any((row["kind"], row["role"], ranked_j(row)) == IDLE for row in self.study.rows)
+            again = "; none is most frugal: they take hardly more power than the idle device" if idle else ""
+        return f"{self.study}\n{share}{again}"
 
     def __repr__(self) -> str:
         return str(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -50,6 +51,23 @@ def doubts(row: Mapping[str, Any]) -> list[str]:
         ),
     }
     return [clause for clause, holds in told.items() if holds]
+
+
+def ranked_j(row: Mapping[str, Any]) -> float | None:
+    """The net joules that a row is ranked by; infinite where a run takes hardly more than the idle device, since they
+    are noise then, and None where there are none."""
+    if row["net_j"] is None:
+        return None
+    return float(row["net_j"]) if row["net_j"] > LEAST * (row["gross_j"] or 0.0) else math.inf
+
+
+def takes_less(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether a run takes 5 % less than that of another row, and less by more than the idle power wavers by."""
+    net_j, other_j = ranked_j(row), ranked_j(other)
+    if net_j is None or other_j is None or math.isinf(net_j) or math.isinf(other_j):
+        return False
+    wavers_j = LEAST * max(row["gross_j"] or 0.0, other["gross_j"] or 0.0)
+    return other_j - net_j > max(APART_PCT / 100 * other_j, wavers_j)
 
 
 def tell_energies(rows: Sequence[Row]) -> None:

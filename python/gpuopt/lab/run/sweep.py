@@ -341,7 +341,7 @@ class SweepRun:
 
     def cost_alone(self, named: Named, bar: Bar) -> float | None:
         """Milliseconds of one configuration measured alone, kept as a row, or by the objective energy its net joules;
-        None where it cannot run or has none. A configuration that is hopelessly slow gets a few samples only."""
+        None where it cannot run or takes what idling does. What is hopelessly slow gets a few samples only."""
         bar.say(str(named.configuration))
         try:
             candidate = self.variant(named)
@@ -354,7 +354,7 @@ class SweepRun:
             self.least_ms = min(self.least_ms, time_ms(row))
             if self.energy is None or not self.energy.decides:
                 return time_ms(row)
-            return None if "cut_short" in row["flags"] else self.energy.measure(candidate)["net_j"]
+            return None if "cut_short" in row["flags"] else self.energy.cost(candidate)
         except Error as error:
             self.failed("search", error, named.configuration.variant, named)
             return None

@@ -18,7 +18,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.energies import APART_PCT
+from gpuopt.lab.rows.energies import APART_PCT, LEAST, ranked_j, takes_less
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
 from gpuopt.lab.rows.schema import Row, levels, time_ms
@@ -43,7 +43,7 @@ class Choice:
     ``before`` is the summary of what a plain call used until now, ``ratio`` the new time divided by the old one. What
     was used stays unless another is FAST against it, and where verdicts are refused: ``rival`` is then the fastest of
     the others, with its ratio, if it was faster by its median. By the ``objective`` energy, it stays unless another
-    takes 5 % less.
+    takes 5 % less; ``idle`` others take hardly more than the idle device.
     """
 
     configuration: Configuration
@@ -54,6 +54,7 @@ class Choice:
     ratio: Ratio | None
     rival: tuple[Configuration, Ratio] | None = None
     objective: Objective = "time"
+    idle: int = 0
 
     def __str__(self) -> str:
         inputs = f"{' and '.join(sorted(self.input_properties))} inputs" if self.input_properties else "any input"
@@ -76,10 +77,20 @@ class Choice:
 
     def _saving(self) -> str:
         if self.configuration == self.previous:
-            return f"a plain call used it before, too, and nothing takes {APART_PCT:g} % less"
-        if self.before is None or not self.before["net_j"]:
+            stays = "a plain call used it before, too"
+            if ranked_j(self.row) == math.inf:
+                return f"{stays}: an energy that is hardly more than the idle device's is held against no other"
+            less = f"nothing takes {APART_PCT:g} % less, and less by more than {100 * LEAST:g} % of the gross energy"
+            verb = "s" if self.idle == 1 else ""
+            others = f"; {self.idle} other{'s' if self.idle > 1 else ''} take{verb} hardly more power than the idle "
+            others += f"device, and {'is' if self.idle == 1 else 'are'} not compared"
+            return f"{stays}, and {less}{others if self.idle else ''}"
+        before_j = None if self.before is None else ranked_j(self.before)
+        if before_j is None or self.before is None:
             return f"a plain call used {self.previous} until now, which gave no energy here"
-        times = self.before["net_j"] / (self.row["net_j"] or math.inf)
+        if math.isinf(before_j):
+            return f"a plain call used {self.previous} until now, which takes hardly more power than the idle device"
+        times = before_j / (self.row["net_j"] or math.inf)
         until_now = f"{self.previous}, {_told(self.before, 'energy')}, which a plain call used until now"
         return f"{significant(times)} times less than {until_now}"
 
@@ -141,7 +152,8 @@ def tune(  # long: half of it is its arguments and what users read of them
     until now is measured in the same blocks, and stays unless another is FAST against it, all of them held against it
     together. Rows go to ``store``, by default a file beside the records, and the same call goes on where an interrupted
     one stopped. By the ``objective`` "energy" (`docs/energy.md`), what takes the least net joules a run is stored, and
-    what was used stays unless another takes 5 % less; ParameterError says at once where no energy can be measured.
+    what was used stays unless another takes 5 % less, and less by more than 1 % of the gross joules: net ones below
+    these are noise, which nothing is chosen by; ParameterError says at once where no energy can be measured.
     Nothing is stored either in the place of a record that gave way because the problem's sizes do not admit it.
     Of a :class:`lab.Kernel` with ``versions``, its own configurations alone can be stored: notes say which version is
     FAST against the choice, by the objective time.
@@ -183,7 +195,7 @@ def tune(  # long: half of it is its arguments and what users read of them
     if study.interrupted:
         return Tuned(study, [], "the tuning was interrupted")
     if not choices:
-        measured = "ran" if objective == "time" else "has an energy"
+        measured = "ran" if objective == "time" else "has an energy, above the idle device's,"
         return Tuned(study, [], f"nothing {measured} that leaves the accuracy alone")
     tuned = Tuned(study, choices)
     tuned.notes += _faster_versions(problem, study, choices[0])
@@ -303,7 +315,7 @@ def _choices(
     costs = {
         configuration: cost
         for configuration, row in compared.items()
-        if (cost := time_ms(row) if objective == "time" else row["net_j"])
+        if (cost := time_ms(row) if objective == "time" else ranked_j(row))
     }
     asked = (
         problem.input_properties.get("precision", tables.NATIVE) != tables.NATIVE
@@ -312,15 +324,18 @@ def _choices(
     ranked = sorted(standard, key=lambda configuration: costs[configuration])
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
 
-    def choice(ranked: Sequence[Configuration], inputs: InputProperties) -> Choice:
+    def choice(ranked: Sequence[Configuration], inputs: InputProperties) -> Choice | None:
         previous = used[inputs]
         before = compared.get(previous)
         if before is None or previous not in ranked:
             first = ranked[0]
+            if math.isinf(costs[first]):
+                return None
             return Choice(first, needs[first.variant], compared[first], previous, before, None, objective=objective)
         if objective == "energy":
-            least = ranked[0] if costs[ranked[0]] < (1 - APART_PCT / 100) * costs[previous] else previous
-            return Choice(least, needs[least.variant], compared[least], previous, before, None, objective=objective)
+            chosen = next((c for c in ranked if takes_less(compared[c], before)), previous)
+            row, idle = compared[chosen], sum(math.isinf(costs[c]) for c in ranked if c != previous)
+            return Choice(chosen, needs[chosen.variant], row, previous, before, None, None, objective, idle)
         faster = _faster(groups[0], {c: compared[c] for c in ranked if c != previous}, before)
         chosen = next((c for c in ranked if c in faster), previous)
         ratio = ratio_between(groups[0], compared[chosen], before)
@@ -329,10 +344,11 @@ def _choices(
             rival = ranked[0], ratio_between(groups[0], compared[ranked[0]], before)
         return Choice(chosen, needs[chosen.variant], compared[chosen], previous, before, ratio, rival)
 
-    found = [choice(ranked, held)] if ranked else []
-    if found and found[0].input_properties and general:
-        found.append(choice(general, frozenset()))
-    return found
+    first = choice(ranked, held) if ranked else None
+    if first is None:
+        return []
+    second = choice(general, frozenset()) if first.input_properties and general else None
+    return [first] if second is None else [first, second]
 
 
 def _faster(group: Group, others: Mapping[Configuration, Row], before: Row) -> set[Configuration]:
@@ -372,5 +388,6 @@ def _faster_versions(problem: Problem, study: Study, choice: Choice) -> list[str
 def _told(row: Row, objective: Objective = "time") -> str:
     """The time of a summary, or its net energy."""
     if objective == "energy":
-        return f"net {small_quantity(row['net_j'] or 0.0, 'J')} a run"
+        doubtful = f" (doubtful: {row['energy_note']})" if row["energy_note"] else ""
+        return f"net {small_quantity(row['net_j'] or 0.0, 'J')} a run{doubtful}"
     return f"{spread(row['median_ms'], row['ci_lo_ms'], row['ci_hi_ms'], digits=4)[0]} ms"
