@@ -13,6 +13,7 @@ from gpuopt import files
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows import frames
+from gpuopt.lab.rows.energies import is_ranked
 from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row
@@ -75,8 +76,8 @@ class Study(StudyRows):
 
     def save_plots(self, directory: str | Path) -> list[Path]:
         """Writes `ladder.png` into `directory` (made where missing), with several problems one `ladder-PROBLEM.png` for
-        each, `-` for what is no ASCII letter, digit, space or one of ._=+-, and `energy.png` where energies were
-        measured; returns the paths written. Needs matplotlib."""
+        each, `-` for what is no ASCII letter, digit, space or one of ._=+-, and `energy.png` where energies of
+        more than the idle device's were measured; returns the paths written. Needs matplotlib."""
         from gpuopt.lab.show import energy_picture, ladder
         from gpuopt.lab.show.style import drawable
 
@@ -90,7 +91,7 @@ class Study(StudyRows):
         for name, part in parts.items():
             ladder.ladder(part).savefig(target / name, dpi=150)
         written = [target / name for name in parts]
-        if any(row["net_j"] for row in self.summary):
+        if any(is_ranked(row) for row in self.summary):
             written.append(target / "energy.png")
             energy_picture.energy_plot(self).savefig(written[-1], dpi=150)
         return written

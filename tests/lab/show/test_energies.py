@@ -114,5 +114,28 @@ def test_a_study_without_energy_has_no_picture_of_it(study: Study) -> None:
         energy_picture.energy_plot(study)
 
 
+def test_the_picture_says_what_takes_hardly_more_than_idling() -> None:
+    """Watts beside 80 W of the idle device: below 1 % of the gross energy nothing is drawn."""
+    steps = {"basic": (21.7, 220.0), "vectorized": (9.4, 80.2), "sliced": (4.35, 79.0), "padded": (15.0, 300.0)}
+    figure = energy_picture.energy_plot(Study(study_rows.energy_rows(steps)))
+    said = words(figure)
+    assert (
+        "Not drawn: 2 variants take hardly more power than the idle device; the fastest: sliced, 4.35 ms."
+    ) in " ".join(said.split())
+    assert "fastest drawn" in said
+    assert overlaps(figure) == []
+    assert outside(figure) == []
+    whole = words(energy_picture.energy_plot(Study(study_rows.energy_rows(STEPS))))
+    assert "no place" not in whole
+    assert "fastest drawn" not in whole
+
+
+def test_where_all_take_what_idling_takes_there_is_no_picture(tmp_path: Path) -> None:
+    study = Study(study_rows.energy_rows({"basic": (21.7, 80.1), "sliced": (4.35, 79.0)}))
+    with pytest.raises(ParameterError, match="study: 2 variants take hardly more power than the idle device; "):
+        energy_picture.energy_plot(study)
+    assert [path.name for path in study.save_plots(tmp_path)] == ["ladder.png"]
+
+
 def test_pictures_of_a_study_with_energy_are_two(measured: Study, tmp_path: Path) -> None:
     assert [path.name for path in measured.save_plots(tmp_path)] == ["ladder.png", "energy.png"]

@@ -61,13 +61,18 @@ def ranked_j(row: Mapping[str, Any]) -> float | None:
     return float(row["net_j"]) if row["net_j"] > LEAST * (row["gross_j"] or 0.0) else math.inf
 
 
+def is_ranked(row: Mapping[str, Any]) -> bool:
+    """Whether a row has an energy of more than what the idle device takes."""
+    net_j = ranked_j(row)
+    return net_j is not None and math.isfinite(net_j)
+
+
 def takes_less(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether a run takes 5 % less than that of another row, and less by more than the idle power wavers by."""
-    net_j, other_j = ranked_j(row), ranked_j(other)
-    if net_j is None or other_j is None or math.isinf(net_j) or math.isinf(other_j):
+    if not (is_ranked(row) and is_ranked(other)):
         return False
     wavers_j = LEAST * max(row["gross_j"] or 0.0, other["gross_j"] or 0.0)
-    return other_j - net_j > max(APART_PCT / 100 * other_j, wavers_j)
+    return bool(other["net_j"] - row["net_j"] > max(APART_PCT / 100 * other["net_j"], wavers_j))
 
 
 def tell_energies(rows: Sequence[Row]) -> None:

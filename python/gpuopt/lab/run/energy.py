@@ -6,7 +6,6 @@ second would lower the power of a loop of 6 s by a sixth. What is left begins an
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,7 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.checked import unsupported
 from gpuopt.lab.device.energy import Meter, MeterError, meter_of
 from gpuopt.lab.device.environment import gpu_processes
-from gpuopt.lab.rows.energies import doubts, of_loops, ranked_j
+from gpuopt.lab.rows.energies import doubts, is_ranked, of_loops
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import Row, resume_key
 from gpuopt.lab.run.candidates import Candidate, failure, may_fail
@@ -280,8 +279,8 @@ class EnergyPass:
 
     def cost(self, candidate: Candidate) -> float | None:
         """Net joules to rank a candidate by; None where it has none, or takes hardly more than the idle device."""
-        net_j = ranked_j(self.measure(candidate))
-        return None if net_j is None or math.isinf(net_j) else net_j
+        row = self.measure(candidate)
+        return row["net_j"] if is_ranked(row) else None
 
     def taken(self, prepared: Any) -> tuple[Row, list[str]]:
         """The fields of a plan's loops, and what is doubtful about them. Raises MeterError, and what its runs raise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
+from gpuopt.lab.rows.energies import is_ranked, ranked_j
 from gpuopt.lab.rows.groups import OURS, SECTIONS, Group, section, section_title
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -43,8 +45,9 @@ def energy_plot(study: StudyRows) -> Figure:
     """Each variant's time a run and its net energy a run, one panel for each problem and device.
 
     The line is the front: of what lies on it, no other variant is both faster and takes less. Bars are the 95 %
-    interval of the time and what the loops of the energy differ by. Times are in ms, energies in J, mJ or uJ. Raises
-    ParameterError where nothing has an energy: `lab.sweep(..., energy=True)` measures it. Needs matplotlib.
+    interval of the time and what the loops of the energy differ by. Times are in ms, energies in J, mJ or uJ. What
+    takes hardly more power than the idle device (net below 1 % of gross) has no place; the caption says how many do.
+    Raises ParameterError where nothing has one: `lab.sweep(..., energy=True)` measures energies. Needs matplotlib.
 
     Examples
     --------
@@ -55,7 +58,11 @@ def energy_plot(study: StudyRows) -> Figure:
     >>> figure.get_axes()[0].get_ylabel()
     'energy of a run, net mJ'
     """
-    panels = [(group, rows) for group in drawable(study).groups() if (rows := _measured(group))]
+    groups = drawable(study).groups()
+    panels = [(group, rows) for group in groups if (rows := _measured(group))]
+    idle = [(group, row) for group in groups for row in group.rows if row["status"] == "ok" and _idles(row)]
+    if not panels and idle:
+        raise ParameterError(f"study: {_hardly(len(idle))}; measure a larger problem")
     if not panels:
         raise ParameterError("study: no energy of it was measured; lab.sweep(..., energy=True) does so")
     heights = [_inches(min(len(rows), MOST_NAMED)) for _, rows in panels]
@@ -64,6 +71,7 @@ def energy_plot(study: StudyRows) -> Figure:
     meters = dict.fromkeys(SOURCES.get(str(row["meter"]), str(row["meter"])) for row in everything)
     about = f"Net energy: by {', '.join(meters)}, without what the idle device takes."
     about += f" {hidden} points have no name: those with the most energy." if hidden else ""
+    about += _left_out(idle)
     about += " *: doubtful, as --explain says." if any(row["energy_note"] for row in everything) else ""
     figure, part = captioned_picture("Time and energy of a run", sum(heights) + 0.9, [about, provenance(everything)])
     axes = part.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
@@ -75,8 +83,9 @@ def energy_plot(study: StudyRows) -> Figure:
         for name, label in titles.items()
         if label
     ]
-    handles += [Line2D([], [], label=name, **{**style, "markersize": 10}) for name, style in MARKS.items()]
-    handles.append(Line2D([], [], label="the front: nothing is better in both", **FRONT))
+    drawn = " drawn" if idle else ""
+    handles += [Line2D([], [], label=name + drawn, **{**style, "markersize": 10}) for name, style in MARKS.items()]
+    handles.append(Line2D([], [], label=f"the front: nothing{drawn} is better in both", **FRONT))
     legend_outside(part, handles, len(handles))
     return figure
 
@@ -101,8 +110,27 @@ def _inches(names: int) -> float:
 
 
 def _measured(group: Group) -> list[Row]:
-    rows = [row for row in group.rows if row["status"] == "ok" and row["net_j"] is not None and row["net_j"] > 0]
+    rows = [row for row in group.rows if row["status"] == "ok" and is_ranked(row)]
     return sorted(rows, key=_joules)
+
+
+def _idles(row: Row) -> bool:
+    return ranked_j(row) == math.inf
+
+
+def _hardly(count: int) -> str:
+    return f"{count} variant{' takes' if count == 1 else 's take'} hardly more power than the idle device"
+
+
+def _left_out(idle: Sequence[tuple[Group, Row]]) -> str:
+    """How many have no place in the picture, and the fastest of them, of each problem."""
+    if not idle:
+        return ""
+    first: dict[str, str] = {}
+    for group, row in sorted(idle, key=lambda one: time_ms(one[1])):
+        first.setdefault(f"{title(group)}, {group.device}", f"{group.label(row)}, {significant(time_ms(row))} ms")
+    told = [name if len(first) == 1 else f"{name} ({where})" for where, name in first.items()]
+    return f" Not drawn: {_hardly(len(idle))}; the fastest: {'; '.join(told)}."
 
 
 def _joules(row: Row) -> float:
