@@ -18,6 +18,7 @@ from gpuopt.workloads.casebook.entry import (
     KINDS,
     PROVENANCES,
     Entry,
+    Prediction,
     Sizes,
     Version,
 )
@@ -143,11 +144,25 @@ def test_an_entry_has_the_bug_first_and_sizes() -> None:
     for change, says in (
         ({"versions": []}, "^versions: A1 has none; give the bug"),
         ({"versions": entry.others}, "^versions: A1 has fix"),
-        ({"versions": "abc"}, "^versions: A1 has others"),
-        ({"quick": None}, "^quick: A1 has none"),
+        ({"versions": "abc"}, "^versions: it is 'abc'; give a list of Version"),
+        ({"quick": None}, "^quick: it is None; give"),
+        ({"quick": {1: 2}}, "^quick: its key: it is 1; give a text"),
+        ({"category": "Q"}, "^category: it is 'Q'; give 'A' or"),
+        ({"problem": 5}, "^problem: it is 5; give a function"),
+        ({"data": 5}, "^data: it is 5; give a function"),
+        ({"explains": None}, "^explains: it is None; give a text"),
     ):
         with pytest.raises(gpuopt.ParameterError, match=says):
             dataclasses.replace(entry, **change)
+    for own, says in (
+        ({"predicted": None}, "^predicted: it is None; give"),
+        ({"predicted": {"cpu": "FAST"}}, r"^predicted\['cpu'\]: it is 'FAST'"),
+        ({"paper": "3x"}, "^paper: it is '3x'; give a list of PaperGain"),
+    ):
+        with pytest.raises(gpuopt.ParameterError, match=says):
+            dataclasses.replace(entry.others[0], **own)  # type: ignore[arg-type]
+    with pytest.raises(gpuopt.ParameterError, match=r"^word: "):
+        Prediction("BEST", "why")  # type: ignore[arg-type]
     other = dataclasses.replace(entry, problem=lambda **sizes: 5)
     with pytest.raises(gpuopt.ParameterError, match=r"^problem: A1 returns a int; return a Problem"):
         other.problem_of({})

@@ -97,22 +97,31 @@ def test_what_cannot_run_is_a_finding_and_the_rest_goes_on(any_device: gpuopt.De
     def no_problem(**sizes: int) -> gpuopt.problems.Problem:
         raise gpuopt.UnsupportedError("it has no doubles")
 
+    def no_file(**sizes: int) -> Any:
+        raise ValueError("no such file")
+
     broken = version("made_up_broken", broken=" this is no C")
     book = lab.casebook(
         [
             made_up(broken, version("made_up_same")),
             made_up(id="A98", bug=version("made_up_broken", "bug", " this is no C")),
             made_up(id="A97", problem=no_problem),
+            made_up(id="A96", problem=no_file),
+            made_up(id="A95", data=no_file),
         ],
         quick=True,
         device=any_device,
     )
-    first, second, third, fourth = book.findings
+    first, second, third, fourth, *others = book.findings
     assert (first.verdict, second.ratio is not None) == ("not measured", True)
     assert first.reason.startswith("made_up_broken: compile: ")
     assert third.reason.startswith("the bug: compile: ")
     assert fourth.reason == "it has no doubles"
-    assert str(book).count("not measured") == 3
+    assert [each.reason for each in others] == [
+        "problem: it raised ValueError: no such file",
+        "data: it raised ValueError: no such file",
+    ]
+    assert str(book).count("not measured") == 5
 
 
 def test_findings_are_asked_of_one_entry(any_device: gpuopt.Device) -> None:

@@ -10,8 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, ParameterError
-from gpuopt.checked import unsupported
+from gpuopt._core import Device, Error, ParameterError
+from gpuopt.annotations import of_signal
+from gpuopt.checked import checked, unsupported
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.problem import Problem
@@ -49,6 +50,7 @@ KINDS: dict[Kind, str] = {
 DEVICE_CLASSES: tuple[DeviceClass, ...] = get_args(DeviceClass)
 
 
+@checked
 @dataclass(frozen=True)
 class Prediction:
     """What a version does to the bug's time, FAST, SLOW or SAME, and why, in a sentence."""
@@ -75,6 +77,7 @@ def same(why: str) -> Prediction:
     return Prediction("SAME", why)
 
 
+@checked
 @dataclass(frozen=True)
 class PaperGain:
     """How many times as fast the paper found a fix on a device, from ``low`` to ``high``: of the kernel alone, or of
@@ -95,6 +98,7 @@ def gain(device: str, low: float, high: float | None = None, level: Level = "ker
     return PaperGain(device, low, low if high is None else high, level)
 
 
+@checked
 @dataclass(frozen=True)
 class Version:
     """The bug, or something that was done about it.
@@ -174,6 +178,7 @@ def built_in(
     return Version(kind, summary, configuration, "", predicted or {}, paper)
 
 
+@checked
 @dataclass(frozen=True)
 class Story:
     """An entry in short sentences: what the project did, what is slow about it, the fix, and what to look for in
@@ -185,9 +190,10 @@ class Story:
     look_for: str
 
 
+@checked
 @dataclass(frozen=True)
 class Entry:
-    """One case.
+    """One case. Raises ParameterError where a field holds something else.
 
     id, name, title, project
         Such as "A2"; the folder's name; what it is about; whose code had the bug.
@@ -236,11 +242,6 @@ class Entry:
     program: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("sizes", "quick", "awkward"):
-            if not isinstance(getattr(self, name), Mapping):
-                raise ParameterError(f"{name}: {self.id} has none; give numbers by name")
-        if not isinstance(self.versions, Sequence) or not all(isinstance(each, Version) for each in self.versions):
-            raise ParameterError(f"versions: {self.id} has others; give Versions")
         kinds = [each.kind for each in self.versions]
         if len(kinds) < 2 or kinds[0] != "bug" or "bug" in kinds[1:]:
             raise ParameterError(f"versions: {self.id} has {', '.join(kinds) or 'none'}; give the bug, then the others")
@@ -266,15 +267,16 @@ class Entry:
 
     def problem_of(self, sizes: Sizes) -> Problem:
         """Data, reference and all versions at these sizes, for :func:`gpuopt.lab.sweep`. Raises what making a problem
-        raises."""
+        raises, and ParameterError for an error of the entry's own functions."""
         if self.problem is not None:
-            if not isinstance(given := self.problem(**sizes), Problem):
+            if not isinstance(given := _called("problem", self.problem, sizes), Problem):
                 raise ParameterError(f"problem: {self.id} returns a {type(given).__name__}; return a Problem")
             return given
         if not isinstance(self.bug.of, Kernel):
             raise ParameterError(f"problem: {self.id} is of a workload's configurations; give the function of its data")
         versions = [each.of for each in self.others]
-        made = self.bug.of.problem(versions=versions, data=self.data(**sizes) if self.data else None, **sizes)
+        data = _called("data", self.data, sizes) if self.data else None
+        made = self.bug.of.problem(versions=versions, data=data, **sizes)
         calls = {
             call_name(each.name): whole_call(each.of, made.inputs)
             for each in self.versions
@@ -285,3 +287,15 @@ class Entry:
     def configurations(self, sizes: Sizes) -> list[Configuration]:
         """What a sweep compares at these sizes, the bug first."""
         return [each.configuration(sizes) for each in self.versions]
+
+
+def _called(name: str, function: Callable[..., Any], sizes: Sizes) -> Any:
+    """What a function of an entry returns at these sizes."""
+    try:
+        return function(**sizes)
+    except (Error, MemoryError):
+        raise
+    except Exception as error:
+        if of_signal(error) is not None:
+            raise
+        raise ParameterError(f"{name}: it raised {type(error).__name__}: {error}") from error
