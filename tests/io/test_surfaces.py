@@ -76,11 +76,12 @@ def test_msms(tmp_path: Path, header: bool) -> None:
     np.testing.assert_array_equal(io.read_msms(vert, other, dtype=np.float64).faces, FACES[:1])
 
 
+@pytest.mark.parametrize("density", ["1.0", "1"])
 @pytest.mark.parametrize("count", [2, 3])
-def test_msms_triangles_of_as_many_fields_as_their_header(tmp_path: Path, count: int) -> None:
+def test_msms_triangles_of_as_many_fields_as_their_header(tmp_path: Path, count: int, density: str) -> None:
     """The header was taken for a triangle, and its count not looked at."""
     vert = written(tmp_path, "a.vert", VERT + "\n")
-    face = written(tmp_path, "a.face", f"{count} 2 1.0 1.5\n1 2 3 1\n2 3 4 1\n")
+    face = written(tmp_path, "a.face", f"{count} 2 {density} 1.5\n1 2 3 1\n2 3 4 1\n")
     if count == 2:
         assert io.read_msms(vert, face).faces.tolist() == [[0, 1, 2], [1, 2, 3]]
     else:

@@ -69,10 +69,11 @@ def _faces(path: AnyPath, points: int) -> np.ndarray:
 
 
 def _is_header(first: list[bytes], second: list[bytes] | None = None) -> bool:
-    """Whether the first row is one, as the number of its fields says, or, of rows of so many, its real density."""
+    """Whether the first row is one, as the number of its fields says, or, of rows of so many, its real density or
+    radius."""
     if len(first) != _HEADER_FIELDS or second is None or len(second) != _HEADER_FIELDS:
         return len(first) == _HEADER_FIELDS
-    return not first[2].isdigit() and all(field.isdigit() for field in second[:3])
+    return all(field.isdigit() for field in second) and not all(field.isdigit() for field in first[2:])
 
 
 def _read(path: AnyPath, widths: tuple[int, ...], what: str) -> Numbers:

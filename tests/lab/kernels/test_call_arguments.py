@@ -42,6 +42,10 @@ def test_a_call_names_the_array_whose_length_fits_no_size() -> None:
     with pytest.raises(gpuopt.ParameterError, match=r"^x: a length of 1 is 'n \+ 2' for no n of at least 0"):
         kernel(x=np.ones(1, np.float32))
     assert kernel(x=np.ones(3, np.float32)).tolist() == [3]
+    arguments = [lab.input("x", "n"), lab.input("w", "n + off"), lab.output("z", "n"), lab.value("n"), lab.value("off")]
+    kernel = own_kernels.scaled(arguments=arguments, reference=lambda x, w: 2 * x + 1)
+    with pytest.raises(gpuopt.ParameterError, match=r"^off: scaled needs it"):  # which may be negative
+        kernel(x=np.ones(4, np.float32), w=np.ones(2, np.float32))
 
 
 STEP = np.dtype([("shift", "int32"), ("scale", "float32")])

@@ -10,6 +10,7 @@ import pytest
 import study_rows
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import compact, visits
+from gpuopt.lab.rows.pairs import compared_rows, elsewhere
 from gpuopt.lab.rows.ratios import by_block, host_ratio
 from gpuopt.lab.rows.schema import Row, new_row
 from gpuopt.lab.rows.store import Store
@@ -109,10 +110,50 @@ def test_rows_of_two_codes_of_a_baseline_are_not_paired(tmp_path: Path) -> None:
     for reference in ("basic", "sliced"):
         found = study.speedup("tlp", reference)
         assert (found.mid, found.verdict) == (pytest.approx(10), None)
+        assert "baseline of two codes" in str(found.refused)
     assert study.speedup("sliced", "basic").verdict == "SAME"
     line = next(line for line in study.to_text().splitlines() if line.strip().startswith("tlp"))
     assert line.split()[-1] == "-"
     assert "- held against the baseline of other code" in " ".join(study.to_text().split())
+
+
+def test_rows_of_two_selections_of_one_code_are_paired(tmp_path: Path) -> None:
+    """The second one measured the baseline again: the first one's ratios are to visits that the file no longer has."""
+    store = Store(tmp_path / "rows.jsonl")
+    for slower, names in ((1.0, ["basic", "sliced"]), (1.5, ["basic", "other"])):
+        for block in range(6):
+            made = a_pass(block, slower, names)
+            store.append_all([row | {"source_sha256": str(row["variant"]), "options": ""} for row in made])
+    (group,) = Study.load(store.path).groups()
+    sliced, other = (next(row for row in group.rows if row["variant"] == name) for name in ("sliced", "other"))
+    assert len(by_block(group, sliced, "ratio").keys() & by_block(group, other, "ratio").keys()) == 6
+    assert elsewhere(group, sliced) is elsewhere(group, other) is None
+
+
+def test_a_sweep_that_began_with_another_variant_has_a_baseline_of_its_own(tmp_path: Path) -> None:
+    rows: list[Row] = []
+    for base, names in (("basic", ["basic", "sliced"]), ("tlp", ["tlp", "other"])):
+        for block in range(6):
+            made = [row for row in a_pass(block, 1.0, names) if row["role"] == "variant"]
+            rows += [row | {"baseline": base, "source_sha256": str(row["variant"]), "options": ""} for row in made]
+    (group,) = Study(rows).groups()
+    assert [elsewhere(group, row) for row in group.rows] == [None] * 4
+    assert {str(row["variant"]) for row in compared_rows(group)} == {"sliced", "other"}
+
+
+def test_passes_are_told_by_the_time_where_rows_are_not_in_the_order_written(tmp_path: Path) -> None:
+    store = Store(tmp_path / "rows.jsonl")
+    second = 0
+    for slower, names in ((1.0, ["basic", "sliced", "NumPy"]), (1.5, ["basic", "other", "NumPy"])):
+        for block in range(6):
+            made = a_pass(block, slower, names)
+            store.append_all([row | {"time_utc": f"2026-11-01T00:00:{second:02}Z"} for row in made])
+            second += 1
+    for study in (Study.load(store.path), Study(store.latest())):
+        (group,) = study.groups()
+        rows = {str(row["variant"]): row for row in group.rows}
+        assert host_ratio(group, rows["sliced"], rows["NumPy"]) is None
+        assert host_ratio(group, rows["other"], rows["NumPy"]) is not None
 
 
 def test_rows_that_do_not_tell_their_place_are_of_no_pass() -> None:

@@ -155,7 +155,7 @@ class Profile:
             **asdict(replace(self, rows=(), sittings=self._all_sittings())),
         }
         del facts["rows"]  # they come last
-        head, end = json.dumps(facts | {"rows": []}, allow_nan=False, indent=1).rsplit("]", 1)
+        head, end = json.dumps(facts | {"rows": []}, allow_nan=False, indent=1, default=float).rsplit("]", 1)
         lines = ",\n".join(f"  {line}" for line in compact.compact(self.rows))
         text = f"{head}\n{lines}\n ]{end}"
         return text.replace(_UNSEALED, sealed.digest(json.loads(text)), 1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 from gpuopt.lab.rows.schema import Row
@@ -34,7 +35,12 @@ class Sitting:
 
 def is_number(value: object) -> bool:
     """Whether it is a finite number that float64 holds, and no boolean."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def kind_of(name: str) -> str:

@@ -117,9 +117,10 @@ class Task:
             if one.name not in found and one.default is not None:
                 found[one.name] = one.default
         missing = [name for name in [*known, *(v.name for v in self.values if v.each is None)] if name not in found]
+        sizes = {part.text for array in self.arrays for part in array.shape}
         for name, part, length in lengths:
             unknown = [one for one in part.names if one not in found]
-            if len(unknown) == 1 and part.contradicts(unknown[0], length, found):
+            if len(unknown) == 1 and unknown[0] in sizes and part.contradicts(unknown[0], length, found):
                 fits = f"{part.text!r} for no {unknown[0]} of at least 0"
                 raise ParameterError(f"{name}: a length of {length} is {fits}; give another array")
         if missing:

@@ -116,19 +116,28 @@ class Group:
     @cached_property
     def passes(self) -> dict[int, int | None]:
         """The pass that each block is of, by its row's ``id``: see ``visits.passes_of``."""
-        return {id(row): number for row, number in zip(self.blocks, passes_of(self.blocks), strict=True)}
+        rows = self.blocks
+        times = {row["time_utc"] for row in rows}
+        if None not in times and len(times) > 1:  # else rows are in the order in which they were written
+            rows = sorted(rows, key=lambda row: (row["time_utc"] or "", row["block"] or 0, row["order"] or 0))
+        return {id(row): number for row, number in zip(rows, passes_of(rows), strict=True)}
 
     @cached_property
     def codes_of_baselines(self) -> dict[int, Code | None]:
-        """The code of the baseline that each row was held against, by the row's ``id``: of a block, what its pass
-        visited; of another row, what its own blocks were held against. None where no row tells, or several differ."""
-        visited = {self.passes[id(row)]: code_of(row) for row in self.blocks if is_baseline(row, row)}
-        found = {id(row): visited.get(number) for row in self.blocks if (number := self.passes[id(row)]) is not None}
+        """The code of the baseline that each row was held against, by the row's ``id``, as its blocks tell: what one
+        pass visited. None where they do not tell, or tell of several."""
+        visited = {
+            self.passes[id(row)]: code_of(row)
+            for row in self.blocks
+            if row["role"] == "sentinel" or is_baseline(row, row)
+            if row["configuration"] == row["baseline"] or row["role"] != "sentinel"
+        }
+        visited.pop(None, None)
+        found = {}
         for row in self.rows:
-            if id(row) not in found:
-                mine = self.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
-                told = {found.get(id(block)) for block in mine if code_of(block) == code_of(row)}
-                found[id(row)] = told.pop() if len(told) == 1 else None
+            mine = self.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
+            told = {visited.get(self.passes[id(block)]) for block in mine if code_of(block) == code_of(row)} - {None}
+            found[id(row)] = told.pop() if len(told) == 1 else None
         return found
 
     @property

@@ -28,16 +28,15 @@ def baseline_of(group: Group) -> Row | None:
 
 
 def compared_rows(group: Group) -> list[Row]:
-    """The rows that have a ratio to the baseline's row beside them."""
-    base = baseline_of(group)
+    """The rows whose ratio is to the baseline's row beside them."""
     good = [row for row in group.rows if row["status"] == "ok" and row["ratio"] and not is_baseline(row, row)]
-    return [row for row in good if base is None or why_elsewhere(group, row, base) is None]
+    return [row for row in good if elsewhere(group, row) is None]
 
 
 def elsewhere(group: Group, row: Row) -> str | None:
     """Why the row's ratio was taken to a baseline that another run has replaced, None where it was to the baseline's
-    row."""
-    base = baseline_of(group)
+    row. A group may have several baselines, of sweeps that began with another variant."""
+    base = next((one for one in group.rows if is_baseline(one, row)), None)
     return None if base is None else why_elsewhere(group, row, base)
 
 

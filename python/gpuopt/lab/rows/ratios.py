@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gpuopt.lab.rows.groups import Code, Group, code_of, is_baseline
+from gpuopt.lab.rows.groups import Group, code_of, is_baseline
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
 
 PairedField = Literal["ratio", "median_ms", "wall_ms"]  # what two rows can be held against each other by in one block
-_Block = tuple[int, str, Code | None, int]  # its number, its baseline and that one's code, its pass where that counts
+_Block = tuple[int, str, int]  # its number, its baseline, its pass where that counts
 ANOTHER_CLOCK = "another clock"
 
 
@@ -29,7 +29,7 @@ class Ratio:
     hi: float | None
     verdict: Verdict | None
     blocks: int
-    refused: str | None = None  # why the verdict is AMBIGUOUS whatever the interval says
+    refused: str | None = None  # why there is no verdict, or AMBIGUOUS whatever the interval says
     across: bool = False
 
     @property
@@ -74,8 +74,11 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
         return inverse(ratio_between(group, reference, row))
     if across and not _are_earlier(row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0, across=True)
-    if other_environment(row, reference) or _other_baseline(group, row, reference):
+    if other_environment(row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0)
+    if _other_baseline(group, row, reference):
+        why = "they were held against a baseline of two codes"
+        return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0, refused=why)
     refused = row["refused"] or reference["refused"]
 
     def judged(lo: float, hi: float) -> Verdict | None:
@@ -141,7 +144,9 @@ def why_elsewhere(group: Group, row: Row, base: Row) -> str | None:
 
 
 def _other_baseline(group: Group, row: Row, reference: Row) -> bool:
-    """Whether the two rows were held against baselines of two codes, as far as rows tell of which."""
+    """Whether the two rows were held against one baseline of two codes, as far as rows tell of which."""
+    if row["baseline"] != reference["baseline"]:
+        return False
     one, other = group.codes_of_baselines.get(id(row)), group.codes_of_baselines.get(id(reference))
     return bool(one and other and one != other)
 
@@ -187,6 +192,6 @@ def by_block(group: Group, row: Row, key: PairedField) -> dict[_Block, float]:
     for block in mine:
         same = row["env_hash"] in (block["env_hash"], None) or _is_earlier(row)
         if same and code_of(block) == code_of(row) and (value := block[key]) and value > 0:
-            code, of = group.codes_of_baselines.get(id(block)), group.passes[id(block)]
-            found[int(block["block"] or 0), str(block["baseline"]), code, (key != "ratio" and of) or 0] = value
+            of = (key != "ratio" and group.passes[id(block)]) or 0
+            found[int(block["block"] or 0), str(block["baseline"]), of] = value
     return found

@@ -10,7 +10,7 @@ from typing import Any
 from gpuopt._core import ParameterError
 from gpuopt.files import shown, under
 from gpuopt.lab.rows.given_rows import untimed
-from gpuopt.lab.rows.groups import where
+from gpuopt.lab.rows.groups import PLACE, where
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -72,7 +72,8 @@ def _measured(row: Row) -> Hashable:
     driver and unit."""
     if row["kind"] == "block":
         return where(row)
-    return row["device"], row["problem"], row["role"], row["configuration"] or row["variant"]
+    place = where(row, [name for name in PLACE if name not in ("driver", "unit")])
+    return place, row["kind"], row["role"], row["configuration"] or row["variant"]
 
 
 def _stored(path: Path) -> StudyRows:

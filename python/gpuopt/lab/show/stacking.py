@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,11 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.lab.rows.groups import Group, where
-from gpuopt.lab.rows.schema import Number, Row, levels, number_of
+from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
-from gpuopt.lab.show import certainty, header
+from gpuopt.lab.show import cells, certainty, header
+from gpuopt.lab.show.cells import On
 from gpuopt.lab.show.effects import Effect, estimable, tested, told
 from gpuopt.lab.timing import statistics
 
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from gpuopt.lab.show.stacking_picture import Gain
     from gpuopt.lab.show.style import Picture
 
-On = frozenset[str]  # the factors that are on
 ORDERS = 5  # factors up to which hill climbing is replayed in every order; above, in SOME of them
 SOME = 200
-LEAST_BLOCKS = 3
 
 
 @checked
@@ -302,63 +300,15 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     if len({where(row) for row in rows}) > 1:
         raise ParameterError("study: it is of several devices, problems or protocols; give a study of one")
     group = next(one for one in study.groups() if where(one.first) == where(rows[0]))
-    environments = {row["env_hash"] for row in group.rows if row["variant"] == chosen}
-    rows = [row for row in rows if row["env_hash"] in environments]
-    factors = _factors(rows, dict(base or {}))
+    shown = {str(row["configuration"]): row for row in group.rows if row["variant"] == chosen}
+    environments = {row["env_hash"] for row in shown.values()}
+    rows = [row for row in rows if row["env_hash"] in environments and cells.is_of(row, shown)]
+    factors = cells.factors_of(rows, dict(base or {}))
     about = header.dotted([header.title(group), group.device, group.first["protocol"]])
-    made = _made(chosen, factors, _blocks(group, rows, factors))
+    made = _made(chosen, factors, cells.blocks_of(rows, factors, cells.codes_of(group, shown)))
     why = certainty.refusals(row for row in group.rows if row["variant"] == chosen)
     undecided = tuple(replace(effect, verdict="undecided") for effect in made.effects)
     return replace(made, about=about, refused=why, effects=undecided if why else made.effects)
-
-
-def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    seen: dict[str, list[Any]] = {}
-    for row in sorted(rows, key=lambda row: row["baseline"] is None or row["configuration"] != row["baseline"]):
-        for name, level in levels(row).items():
-            held = seen.setdefault(name, [])
-            if level not in held:
-                held.append(level)
-    if unknown := [name for name in base if name not in seen]:
-        raise ParameterError(f"base: there is no parameter {unknown[0]!r}; there are {', '.join(seen) or 'none'}")
-    for name, level in base.items():
-        if level not in seen[name]:
-            raise ParameterError(f"base: {name}={level} was not measured; {', '.join(map(str, seen[name]))} were")
-        seen[name].remove(level)
-        seen[name].insert(0, level)
-    if many := [name for name, held in seen.items() if len(held) > 2]:
-        raise ParameterError(f"study: {many[0]} has the levels {seen[many[0]]}; measure two levels of each parameter")
-    found = {name: (held[0], held[1]) for name, held in seen.items() if len(held) == 2}
-    if not found:
-        raise ParameterError(
-            "study: no parameter has two levels; measure combinations of at least one, of your own kernel by "
-            "lab.sweep(problem, kernel.configurations(n=...), protocol='quick')"
-        )
-    return found
-
-
-def _blocks(group: Group, rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]]) -> list[dict[On, float]]:
-    """What each cell took, a block, as its ratio to the baseline's visits of its own pass: cells of one block may be of
-    two passes. As its time where rows have no ratio. Blocks of two environments, baselines or codes are two."""
-    took: Number = "ratio" if all((row["ratio"] or 0) > 0 for row in rows) else "median_ms"
-    blocks: dict[Hashable, dict[On, float]] = {}
-    for row in rows:
-        at = levels(row)
-        on = frozenset(name for name, (_, level) in factors.items() if at.get(name) == level)
-        code = group.codes_of_baselines.get(id(row))
-        blocks.setdefault((row["block"], row["baseline"], row["env_hash"], code), {})[on] = number_of(row, took)
-    common = set.intersection(*(set(block) for block in blocks.values())) if blocks else set()
-    environments = {row["env_hash"] for row in rows}
-    if len(environments) > 1 and (frozenset() not in common or len(common) < 2):
-        raise ParameterError(
-            f"study: its combinations are of {len(environments)} environments, whose times are not held against each "
-            "other; measure all of them in one"
-        )
-    if frozenset() not in common:
-        raise ParameterError("study: the configuration with all parameters off is not in each block; measure it too")
-    if len(blocks) < LEAST_BLOCKS:
-        raise ParameterError(f"study: {len(blocks)} blocks; intervals need at least {LEAST_BLOCKS}")
-    return [{on: time for on, time in block.items() if on in common} for block in blocks.values()]
 
 
 def _made(variant: str, factors: Mapping[str, tuple[Any, Any]], blocks: Sequence[Mapping[On, float]]) -> Stacking:
