@@ -43,9 +43,9 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
         Files of JSON lines (raw or compact), profiles (JSON), or folders, which are searched at any depth for files
         NAME.jsonl and for profiles.
     profile
-        A profile, or several, that bounds of rows of that device, driver and date are held against. Without it, those
-        among the files, and in a file's folder and the one above, are tried, and taken where they give what most of a
-        comparison's rows say.
+        A profile, or several, that bounds of rows of that device, driver and sitting (earlier rows: of that date) are
+        held against. Without it, those among the files, and in a file's folder and the one above, are tried, and taken
+        where they give what most of a comparison's rows say.
 
     Examples
     --------
@@ -121,7 +121,8 @@ def _profile(file: Path) -> Profile:
 
 def _known(file: Path, made: Profile, asked: bool = False) -> KnownProfile:
     launch_ms = (made.rate("launch") or 0.0) * 1e-3
-    return KnownProfile(str(file), made.device, made.driver, made.date, partial(_needs, made), launch_ms, asked)
+    word, needs = bounds.profile_word(made), partial(_needs, made)
+    return KnownProfile(str(file), made.device, made.driver, made.date, word, needs, launch_ms, asked)
 
 
 def _needs(profile: Profile, row: Fields) -> Mapping[str, float]:

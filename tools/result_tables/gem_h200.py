@@ -63,7 +63,7 @@ def _rates() -> list[Line]:
         bounded = [row for row in rows.group.rows if row["bound_by"] in ("native_rsqrt", "issue")]
         rates = {row["bound_by"]: row["special"][row["bound_by"]] / row["bound_ms"] * 1e-6 for row in bounded}
         roots, issued = rates.get("native_rsqrt"), rates.get("issue")
-        lines.append((form, str(bounded[0]["profile"]), roots, None if issued is None else 2e-3 * issued))
+        lines.append((form, str(bounded[0]["profile"])[:10], roots, None if issued is None else 2e-3 * issued))
     return lines
 
 

@@ -319,12 +319,20 @@ def small_sweep(device: gpuopt.Device, protocol: str, store: Path | None = None)
 def test_blocks_of_another_profile_are_taken_again(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile, brief: str, tmp_path: Path
 ) -> None:
-    small_sweep(any_device, brief, tmp_path / "rows.jsonl")
-    made = dataclasses.replace(made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma")})
-    monkeypatch.setattr(profile, "stored", lambda device: made)
-    study = small_sweep(any_device, brief, tmp_path / "rows.jsonl")
-    assert {row["profile"] for row in study.rows if row["kind"] == "block" and row["role"] == "variant"} == {made.date}
-    assert study.summary[0]["bound_by"] == "float32"
+    """Two of one day are two: their bounds are others."""
+    told = []
+    for rate in (1e-3, 1e-4):
+        made = dataclasses.replace(made, ceilings={"float32": Ceiling(rate, "GFLOP/s", "fma")})
+        monkeypatch.setattr(profile, "stored", lambda device, made=made: made)
+        study = small_sweep(any_device, brief, tmp_path / "rows.jsonl")
+        visits = [row for row in study.rows if row["kind"] == "block" and row["role"] == "variant"]
+        assert {row["profile"] for row in visits} == {bounds.profile_word(made)}
+        assert study.summary[0]["bound_by"] == "float32"
+        told.append((study.summary[0]["profile"], study.summary[0]["bound_ms"]))
+    (first, bound_ms), (second, longer_ms) = told
+    assert first != second
+    assert first[:10] == second[:10] == made.date
+    assert longer_ms == pytest.approx(10 * bound_ms)
 
 
 def test_a_sweep_is_bounded_by_the_profile(

@@ -72,7 +72,7 @@ def test_rows_of_the_first_rules_hold_raw_and_compact(tmp_path: Path, good: list
 def test_without_the_profile_rows_are_held_against_each_other(tmp_path: Path, good: list[Fields]) -> None:
     report = audit(written(tmp_path / "rows.jsonl", good))
     assert report.ok
-    assert "of that device and date is at hand" in report.to_text()
+    assert "of that device and sitting is at hand" in report.to_text()
 
 
 def test_a_sweep_of_now_holds_raw_and_compact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

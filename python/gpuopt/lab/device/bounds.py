@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gpuopt._core import Device
 from gpuopt.lab.device.caches import last_level_cache
 from gpuopt.lab.rows.row_fields import CacheState
+from gpuopt.lab.rows.schema import sha256
 from gpuopt.lab.timing.fields import Clock
 from gpuopt.problem import Work
 
@@ -29,6 +30,7 @@ _NOT_ON_CPUS = frozenset(("local", "constant", "image", "fetch", "fetch.linear")
 
 TENSOR = "mma_"  # how the names of tensor cores' instructions begin; what is counted of them is flops
 LAUNCHES = "launches"
+_DIGITS = 8  # of the hash of a profile's ceilings
 _RATES = ("GB/s", "GFLOP/s", "G ", "G/s")  # how units of rates begin; ns and us are none
 
 
@@ -52,6 +54,13 @@ class Launch:
         by it: for every launch the least that one takes, for the bytes what the stream took beyond a usual one."""
         least, usual = (self.period_ms, self.usual_ms) if clock == "batch" else (self.busy_ms, self.busy_ms)
         return launches * least + moved / streamed * max(stream_ms - usual, 0.0)
+
+
+def profile_word(profile: Profile) -> str:
+    """What rows say of the profile that their bounds come from: its date, and a short hash of its ceilings, for there
+    may be several of one day. Earlier rows have the date alone."""
+    ceilings = {name: [float(each.rate), each.unit] for name, each in profile.ceilings.items()}
+    return f"{profile.date} {sha256(ceilings)[:_DIGITS]}"
 
 
 def profiled_launch(profile: Profile | None) -> Launch:

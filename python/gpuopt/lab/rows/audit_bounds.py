@@ -29,20 +29,23 @@ _TELLING = ("bound_ms", "bound_by", "next_by", "pct_next")  # what tells one pro
 
 @dataclass(frozen=True)
 class KnownProfile:
-    """A profile that bounds may come from: its file, what it is of, and what it says of a row's work. ``given``: named
-    by whoever asked, and so the one that rows are held against."""
+    """A profile that bounds may come from: its file, what it is of, what rows call it (``word``; earlier ones by its
+    date alone), and what it says of a row's work. ``given``: named by whoever asked, and so the one that rows are held
+    against."""
 
     name: str
     device: str
     driver: str
     date: str
+    word: str
     needs: Needs
     launch_ms: float = 0.0
     given: bool = False
 
     def fits(self, row: Fields) -> bool:
         """Whether the row may have been held against it."""
-        return (self.device, self.driver) == (row["device"], row["driver"]) and row["profile"] in (None, self.date)
+        of_its_own = row["profile"] in (None, self.date, self.word)
+        return (self.device, self.driver) == (row["device"], row["driver"]) and of_its_own
 
 
 def fastest(streams: Iterable[Fields]) -> Fields | None:
@@ -112,9 +115,8 @@ class BoundAudit:
                     self.visit(block, visit)
         if self.profile is None and any(entry.row["next_by"] for entry in self.variants):
             near = ", ".join(profile.name for profile in self.profiles)
-            why = (
-                f"those at hand ({near}) are of another sitting" if near else "none of that device and date is at hand"
-            )
+            none = "none of that device and sitting is at hand"
+            why = f"those at hand ({near}) are of another sitting" if near else none
             count = sum(1 for entry in self.variants if entry.row["next_by"])
             self.ledger.unchecked[f"summaries whose bounds come from a profile as well; {why}"] += count
 
@@ -306,7 +308,7 @@ class BoundAudit:
 
 def choose_profiles(audits: Sequence[BoundAudit]) -> None:
     """Gives each comparison of a file the profile that it is held against: the one that was asked for, else the one
-    that explains most of what the file's comparisons on that device and date say; none where that is less than half."""
+    that explains most of what the file's comparisons of its device and sitting say, if more than half of it."""
     groups: dict[tuple[str, ...], list[BoundAudit]] = {}
     for audit in audits:
         groups.setdefault(tuple(profile.name for profile in audit.profiles), []).append(audit)

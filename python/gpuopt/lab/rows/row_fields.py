@@ -43,8 +43,9 @@ class What(TypedDict, total=False):
 
 
 class Where(TypedDict, total=False):
-    """Where and when: the device, the software, and the date of the profile that bounds come from. ``unit`` is a short
-    hash of the physical device, ``commit`` that of the source, with "+dirty" where files of it were changed.
+    """Where and when: the device and the software. ``profile`` is the date of the profile that bounds come from, and a
+    short hash of its ceilings (of earlier rows the date alone). ``unit`` is a short hash of the physical device,
+    ``commit`` that of the source, with "+dirty" where files of it were changed.
 
     ``plan`` is a short hash of what a kernel that people bring is run by beside its source (its stages, arguments and
     launches); of a whole call, of the configuration that it takes; of a peer that people bring, of its code."""

@@ -184,7 +184,7 @@ class SweepRun:
             self.flush = caches.flusher(self.device, notes) if cache == "cold" else None
             self.bound_by = bounds.bounding_memory(self.device, footprint, state)
         self.common = problem_fields(self.problem, self.device, self.protocol.name, state, facts["env_hash"])
-        self.common["profile"] = self.profile.date if self.profile else None
+        self.common["profile"] = bounds.profile_word(self.profile) if self.profile else None
         self.recorder.keep(environment_row(self.device, facts))
 
     def measure(self, wanted: Wanted, calls: Sequence[str], peers: Sequence[AnyPeer], bar: Bar) -> None:
