@@ -230,6 +230,34 @@ def test_the_row_of_a_call_says_by_a_hash_which_configuration_it_takes(
     assert wanted.call_plan(dataclasses.replace(problem, workload="made_up", plain=None), "M @ x", any_device) is None
 
 
+def test_an_edit_under_the_kernel_folder_is_another_call(
+    any_device: gpuopt.Device, problem: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan() -> str | None:
+        return wanted.call_plan(problem, "M @ x", any_device)
+
+    packaged = plan()
+    for path in ("spmv/basic.cl", "common/real.cl", "gemm/naive.cl"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_bytes(Path(__file__).parents[3].joinpath("kernels", path).read_bytes())
+    monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(tmp_path))
+    plans = [plan()]
+    for path in (
+        "gemm/naive.cl",
+        "spmv/basic.cl",
+        "common/real.cl",
+    ):  # the last is an include
+        with (tmp_path / path).open("a") as file:
+            file.write("// edited\n")
+        plans.append(plan())
+    assert plans[0] == plans[1]
+    assert len({packaged, *plans}) == 4
+    (tmp_path / "spmv" / "broken.cl").write_text('#include "spmv/nowhere.cl"\n')  # no call takes it: none ends
+    assert plan() not in plans
+    monkeypatch.delenv("GPUOPT_KERNEL_DIR")
+    assert plan() == packaged
+
+
 def test_a_wrong_call_is_no_target(any_device: gpuopt.Device, problem: Problem) -> None:
     wrong = dataclasses.replace(problem, calls={"wrong": lambda device: lambda: problem.reference + 1})
     with pytest.raises(MismatchError, match="elements are off"):

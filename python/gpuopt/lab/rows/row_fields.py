@@ -48,7 +48,8 @@ class Where(TypedDict, total=False):
     ``commit`` that of the source, with "+dirty" where files of it were changed.
 
     ``plan`` is a short hash of what a kernel that people bring is run by beside its source (its stages, arguments and
-    launches); of a whole call, of the configuration that it takes; of a peer that people bring, of its code."""
+    launches); of a whole call, of the configuration that it takes, and of the workload's kernels where they are those
+    of GPUOPT_KERNEL_DIR; of a peer that people bring, of its code."""
 
     device: str | None
     device_type: str | None

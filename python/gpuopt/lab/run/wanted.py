@@ -8,8 +8,8 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuopt import _core, papers, resolution
 from gpuopt import configuration as tables
-from gpuopt import papers, resolution
 from gpuopt._core import Device, ParameterError, Variant
 from gpuopt.configuration import Configuration
 from gpuopt.lab.rows.schema import sha256
@@ -68,14 +68,31 @@ def plain_configuration(
 
 
 def call_plan(problem: Problem, name: str, device: Device) -> str | None:
-    """A hash of the configuration that a whole call of the problem takes, and of the kernel where somebody brings it;
-    None where neither is known."""
+    """A hash of the configuration that a whole call of the problem takes, of the kernel where somebody brings it, and
+    of the workload's kernels where GPUOPT_KERNEL_DIR names files to edit; None where nothing of it is known."""
     taken, kernel = problem.call_configurations.get(name), problem.input_properties.get("kernel")
     if taken is None:
         with contextlib.suppress(ParameterError):  # no record fits; the call itself says so
             taken = plain_configuration(problem, device)
-    told = [None if taken is None else str(taken), kernel]
+    told: list[object] = [None if taken is None else str(taken), kernel]
+    if texts := _edited_kernels(problem.workload):
+        told.append(texts)
     return sha256(told)[:_DIGITS] if any(told) else None
+
+
+def _edited_kernels(workload: str) -> dict[str, str]:
+    """The texts of the workload's kernels, by path, where GPUOPT_KERNEL_DIR names files; else none: those of the
+    package do not change. All of them, for a call may run passes beside its configuration's kernel."""
+    if not _core.kernels_may_change():
+        return {}
+    texts = {}
+    for path in _core.kernel_paths():
+        if path.startswith(f"{workload}/"):
+            try:
+                texts[path] = _core.kernel_source(path)
+            except _core.Error as error:  # an include that is not there; a call that takes the file says so
+                texts[path] = str(error)
+    return texts
 
 
 def what_to_measure(
