@@ -10,6 +10,7 @@ import pytest
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import conditions
 from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import KEY_FIELDS, ResultsError, Row, resume_key
 
 
@@ -118,6 +119,43 @@ def test_a_row_of_another_environment_is_measured_again(path: Path) -> None:
         recorder = Recorder(path)
         environment(recorder, env_hash)
         assert (recorder.found(resume_key(fields("a"))) is not None) == there
+
+
+@pytest.mark.parametrize("kind", ["search", "point"])
+def test_a_row_that_is_taken_over_is_the_last_word_again(path: Path, kind: Kind) -> None:
+    """The kernel was edited, which broke it, and edited back: the file says what was found last."""
+    right: Row = {"kind": kind, "status": "ok", "role": "variant", "median_ms": 1.0}
+    wrong: Row = {"kind": kind, "status": "wrong", "role": "variant", "reason": "is off"}
+    recorder = Recorder(path)
+    environment(recorder, "here")
+    before = recorder.keep(fields("a", source_sha256="x", env_hash="here") | right)
+    recorder.keep(fields("b", source_sha256="x", env_hash="here") | wrong)
+
+    def taken() -> int:
+        """How many rows the file has after the row was found."""
+        again = Recorder(path)
+        environment(again, "here")
+        assert again.found(before["key"], kind) == before
+        assert again.rows[1:] == [before]
+        return len(again.store.rows())  # type: ignore[union-attr]
+
+    assert taken() == 4  # two environments, for an edit there was none
+    recorder = Recorder(path)
+    recorder.keep(fields("a", source_sha256="y", env_hash="here") | wrong)
+    assert {row["configuration"] for row in Study.load(path).failures()} == {"a", "b"}
+    assert taken() == 7
+    assert [row["configuration"] for row in Study.load(path).failures()] == ["b"]
+    assert taken() == 8  # written anew once
+
+
+def test_a_summary_of_the_same_row_replaces_no_search(path: Path) -> None:
+    recorder = Recorder(path)
+    row = recorder.keep(fields("a") | {"kind": "search", "status": "ok", "role": "variant", "median_ms": 1.0})
+    block(recorder, 0, "a", "a")
+    recorder.keep(fields("a", clock="batch") | {"kind": "summary", "status": "ok", "role": "variant", "median_ms": 1.0})
+    again = Recorder(path)
+    assert again.found(row["key"]) is not None
+    assert len(again.store.rows()) == len(recorder.rows)  # type: ignore[union-attr]
 
 
 def test_what_an_earlier_run_measured_is_said(path: Path) -> None:

@@ -12,6 +12,8 @@ from gpuopt.lab.report import Study
 from ladder_steps import step
 from study_rows import row, timed
 
+KINDS = ("search", "block", "summary")
+
 
 def test_the_ladder_comes_first_then_ours_then_peers(study: Study) -> None:
     names = [r["variant"] for r in study.summary]
@@ -72,6 +74,24 @@ def test_failures_are_the_last_word_on_each_configuration() -> None:
     study = Study([*mended, *broken, timed("summary", "b", 2.0, configuration="b(X=3)", params={"X": 3})])
     assert [r["configuration"] for r in study.failures()] == ["b(X=1)", "b(X=2)"]
     assert "b 2 constraints" in study.explain(120)
+
+
+def test_a_failure_after_a_result_stands_in_its_place() -> None:
+    """Another reference, or an edit: what was right once is not the best any more."""
+    times = {1: 3.0, 2: 1.0}
+    measured = {kind: [timed(kind, "f", t, configuration=f"f({x})") for x, t in times.items()] for kind in KINDS}
+    failed = [row("search", "f", configuration=f"f({x})", status="wrong", reason="is off") for x in (1, 2)]
+    for kind, rows in measured.items():
+        one, both = Study([*rows, failed[1]]), Study([*rows, *failed])
+        assert [r["median_ms"] for r in one.summary if r["status"] == "ok"] == [3.0], kind
+        assert one.best() is not None
+        assert [r["configuration"] for r in one.failures()] == ["f(2)"]
+        assert {r["status"] for r in both.summary} == {"wrong"}
+        assert both.best() is None
+        assert "nothing ran" in both.headline(120)
+        best = Study([*rows, *failed, measured["summary"][0]]).best()
+        assert best is not None
+        assert best["configuration"] == "f(1)"
 
 
 def test_a_variant_without_comparison_shows_its_best_search_row() -> None:

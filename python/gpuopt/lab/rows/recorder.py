@@ -13,6 +13,7 @@ from gpuopt import _core
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.environments import told_differences
+from gpuopt.lab.rows.groups import identity
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row, field, new_row, resume_key, utc_text
 from gpuopt.lab.rows.store import SHARED, Store
@@ -121,14 +122,29 @@ class Recorder:
         return next((keys[row["key"]] for row in clones if row["key"] in keys), None)
 
     def found(self, key: str, kind: Kind = "search") -> Row | None:
-        """The stored row of this key and kind, if its result stands here; it joins the rows of this study."""
+        """The stored row of this key and kind, if its result stands here; it joins the rows of this study. It is
+        written anew where the file has a newer one of its configuration, as of an edit that was taken back: the last
+        counts."""
         if self.store is None or not self.store.done(key, kind=kind):
             return None
         row = next(row for row in self.store.latest() if row["key"] == key and row["kind"] == kind)
         if not self._is_of_here(row):
             return None
+        if self._is_replaced(row):
+            return self.keep(row)
         self.rows.append(row)
         return row
+
+    def _is_replaced(self, row: Row) -> bool:
+        """Whether the file has a newer row of the same configuration that tells another result: of its kind, or a
+        failure."""
+        for other in reversed(self.store.rows() if self.store else []):
+            if other["row_id"] == row["row_id"]:
+                return False
+            says = other["kind"] == row["kind"] or (other["status"] != "ok" and other["kind"] != "energy")
+            if says and other["configuration"] == row["configuration"] and identity(other) == identity(row):
+                return True
+        return False
 
     def blocks(
         self,

@@ -104,7 +104,7 @@ class StudyRows:
         """One row per configuration, call or peer, in reading order: the paper's ladder, ours, calls, peers.
 
         A configuration whose comparison never finished is represented by its middle block so far, a variant that was
-        searched and never compared by its best search row.
+        searched and never compared by its best search row. A failure that came after any of these stands in its place.
         """
         return [row for group in self.groups() for row in group.rows]
 
@@ -121,6 +121,7 @@ class StudyRows:
 
     def groups(self) -> list[Group]:
         """The summary rows in groups that can be compared, in order of appearance."""
+        failed = {identity(row): row for row in self.failures()}
         shown: dict[Hashable, Row] = {}
         for row in self.rows:
             if row["kind"] == "summary" and is_entry(row):
@@ -133,8 +134,9 @@ class StudyRows:
         for row in self.rows:
             key = (where(row), row["variant"])
             if row["kind"] == "search" and is_entry(row) and key not in have:
-                unfinished.setdefault(key, []).append(row)
+                unfinished.setdefault(key, []).append(failed.get(identity(row), row))
         shown |= {key: representative(rows) for key, rows in unfinished.items()}
+        shown = {key: failed.get(identity(row), row) for key, row in shown.items()}
         places = {where(row) for row in shown.values()}
         in_order = dict.fromkeys(where(row) for row in self.rows)
         return [self._group(place, list(shown.values())) for place in in_order if place in places]
