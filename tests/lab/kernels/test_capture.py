@@ -379,20 +379,22 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(
     assert not (tmp_path / "report").exists()
 
 
-def test_files_of_the_calls_own_are_not_taken_back(
-    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(path: Path, parts: Any, **more: Any) -> None:
-        if path.name == "replay.c":
-            raise gpuopt.Error("full")
-        path.write_bytes(b"".join(parts))
-
+def test_files_of_the_calls_own_stay(any_device: gpuopt.Device, tmp_path: Path) -> None:
     def call() -> None:
         (tmp_path / "report").mkdir()
-        (tmp_path / "report" / "mine").write_text("kept")
+        (tmp_path / "report" / "README.txt").write_text("kept")
         gpuopt.gemm(A, B, device=any_device)
 
-    monkeypatch.setattr("gpuopt.lab.kernels.capture.write", full)
-    with pytest.raises(gpuopt.Error, match="full"):
+    with pytest.raises(gpuopt.ParameterError, match=r"^folder: .* it holds files already"):
         lab.capture(call, tmp_path / "report")
-    assert [one.name for one in (tmp_path / "report").iterdir()] == ["mine"]
+    assert [one.read_text() for one in (tmp_path / "report").iterdir()] == ["kept"]
+
+
+def test_a_call_may_change_the_working_folder(
+    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    folder = lab.capture(lambda: (gpuopt.gemm(A, B, device=any_device), os.chdir("there")), "report")
+    assert (folder, (folder / "replay.c").exists()) == (tmp_path / "report", True)
+    assert not any((tmp_path / "there").iterdir())

@@ -13,7 +13,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import Device, ParameterError, Recording
 from gpuopt.checked import checked
-from gpuopt.files import refused, write
+from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refused, write
 from gpuopt.lab.kernels import replay
 from gpuopt.lab.rows.table import printable
 
@@ -29,16 +29,17 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
     reconstruction. ``folder``, which must be new or empty, gets ``replay.c`` (C99 and OpenCL 1.2 alone), the expanded
     sources of the kernels, the contents of buffers and images at first use and after the last launch, and a README.txt
     that says what was recorded, on which device, and how to build and run it. The program compares what the launches
-    leave with what they left here, byte by byte. Returns the folder's path.
+    leave with what they left here, byte by byte. Returns the folder's path, from the root: a relative ``folder`` lies
+    in the working folder of before the call.
 
     Launches of this thread are recorded, in their order, on one device. What else writes to memory between launches
     (an upload, a copy) is recorded as the contents that the next launch finds. ``most_bytes`` of contents are held at
     most, in memory and in the folder: each buffer counts before the launches and, where they change it, after them.
 
-    Raises ParameterError for a folder that holds something, a call that launches nothing here, takes samples, works on
-    two devices or needs more than ``most_bytes``, and for kernels in a process of their own, which the kernels of
-    ``lab.Kernel.problem`` are unless it is made with ``isolated=False``; WriteError; and what the call raises. Then the
-    folder is as it was.
+    Raises ParameterError for a folder that holds something before the call or after it, a call that launches nothing
+    here, takes samples, works on two devices or needs more than ``most_bytes``, and for kernels in a process of their
+    own, which the kernels of ``lab.Kernel.problem`` are unless it is made with ``isolated=False``; WriteError; and what
+    the call raises. Then the folder has nothing of ``lab.capture``.
 
     Examples
     --------
@@ -55,8 +56,8 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
         raise ParameterError(f"call: it takes arguments ({error}); give lambda: call(...)") from error
     except ValueError:  # what is not written in Python may not tell
         pass
-    path = Path(folder)
-    is_there = _is_empty(path)
+    path = _absolute(folder)
+    _is_empty(path)
     recording = Recording(most_bytes)
     with recording:
         call()
@@ -66,6 +67,7 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
             "call: it launches no kernel in this thread; give a call that works on a device, such as "
             "lambda: gpuopt.gemm(A, B)"
         )
+    is_there = _is_empty(path)  # the call may have written there
     begun: list[Path] = []
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -78,6 +80,13 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
             raise refused(path, error, _WAY_OUT) from error
         raise
     return path
+
+
+def _absolute(folder: str | Path) -> Path:
+    """The folder, wherever the call goes. Raises ParameterError where a relative one lies nowhere."""
+    if leads_nowhere(folder):
+        raise ParameterError(f"folder: {str(folder)!r} cannot be used ({NO_WORKING_DIRECTORY}); {ELSEWHERE}")
+    return Path(folder).absolute()
 
 
 def _is_empty(path: Path) -> bool:
