@@ -12,6 +12,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -86,9 +87,9 @@ class trace:
     Perfetto's viewers read.
 
     With the environment variable GPUOPT_TRACE=1, the whole process is traced and the table printed to the standard
-    error output at its end; with GPUOPT_TRACE=FILE.json, that file is written as well. When nothing is traced, a call
-    costs one look at a list more. After a million steps in the core, some 300,000 small calls, nothing more is noted,
-    and ``cut`` is true; the table says so.
+    error output at its end; with GPUOPT_TRACE=FILE.json, that file is written as well, a relative one in the working
+    folder in which gpuopt was imported. When nothing is traced, a call costs one look at a list more. After a million
+    steps in the core, some 300,000 small calls, nothing more is noted, and ``cut`` is true; the table says so.
 
     Examples
     --------
@@ -228,6 +229,8 @@ def _part(span: Span) -> str:
 
 def _trace_process(wanted: str) -> None:
     whole, process = trace(), os.getpid()
+    with suppress(OSError):  # of a working folder that was removed
+        wanted = os.path.join(os.getcwd(), wanted)  # the program may go elsewhere
     whole.__enter__()
 
     def told() -> None:

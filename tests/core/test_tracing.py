@@ -85,6 +85,15 @@ def test_the_environment_traces_a_process(any_device: gpuopt.Device, tmp_path: P
     assert json.loads((tmp_path / "all.json").read_text())["traceEvents"]
 
 
+def test_a_relative_file_lies_where_the_process_began(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    call = [sys.executable, "-c", "import gpuopt, os; os.chdir('there')"]
+    environment = os.environ | {"GPUOPT_TRACE": "all.json"}
+    done = subprocess.run(call, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert (tmp_path / "all.json").exists()
+
+
 def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
     code = "import gpuopt, os, sys\nif child := os.fork(): os.waitpid(child, 0)\nelse: sys.exit()"
     path = tmp_path / "all.json"
