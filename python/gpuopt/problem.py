@@ -132,7 +132,9 @@ class Peer(Generic[State, Result]):
 
     A sweep goes on with a file's rows of a peer while the code of these functions, and the values that they hold, are
     the same. Where they hold what cannot be compared across processes, such as a queue or a lock, the peer is measured
-    anew, and a note says so; make such things in ``prepare``.
+    anew, and a note says so; make such things in ``prepare``. Of a module of the caller's own that the functions use,
+    the text of its file counts, not what it imports in turn, nor what is set in it while the process runs: give a file
+    of rows another name after such a change.
 
     Examples
     --------

@@ -250,8 +250,10 @@ def output(name: str, shape: Shape, dtype: Any = "float32") -> Array:
 
 @checked
 def scratch(name: str, shape: Shape, dtype: Any = "float32") -> Array:
-    """A buffer that the kernels work in; nothing of it is kept from one run to the next. Its shape may name parameters
-    too. Raises ParameterError.
+    """A buffer that the kernels work in. Its shape may name parameters too. Raises ParameterError.
+
+    A kernel must not rely on what lies there when a run begins, which may be what an earlier one left or anything else,
+    nor on what lies in elements of an output that it does not write.
 
     Examples
     --------

@@ -32,14 +32,15 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
     leave with what they left here, byte by byte. Returns the folder's path, from the root: a relative ``folder`` lies
     in the working folder of before the call.
 
-    Launches of this thread are recorded, in their order, on one device. What else writes to memory between launches
-    (an upload, a copy) is recorded as the contents that the next launch finds. ``most_bytes`` of contents are held at
-    most, in memory and in the folder: each buffer counts before the launches and, where they change it, after them.
+    Launches of this thread are recorded, in their order, on one device. What else this thread writes to memory between
+    launches (an upload, a copy) is recorded as the contents that the next launch finds. What another thread writes or
+    launches meanwhile is not seen: let the call alone work on its arrays. ``most_bytes`` of contents are held at most,
+    in memory and in the folder: each buffer counts before the launches and, where they change it, after them.
 
     Raises ParameterError for a folder that holds something before the call or after it, a call that launches nothing
     here, takes samples, works on two devices or needs more than ``most_bytes``, and for kernels in a process of their
     own, which the kernels of ``lab.Kernel.problem`` are unless it is made with ``isolated=False``; WriteError; and what
-    the call raises. Then the folder has nothing of ``lab.capture``.
+    the call raises. Then the folder is as the call left it.
 
     Examples
     --------
