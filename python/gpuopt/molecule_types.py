@@ -20,9 +20,9 @@ class Molecule(ReadOnly):
 
     :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
     ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: those that somebody
-    may write to are copied, C-contiguous others kept; lists become float64. Raises ArrayError for a dtype other than
-    native float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, negative radii or depths,
-    and coordinates or radii beyond 1e30 A.
+    may write to, and mapped files, are copied, C-contiguous others kept; lists become float64. Raises ArrayError for a
+    dtype other than native float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, negative
+    radii or depths, and coordinates or radii beyond 1e30 A.
 
     Examples
     --------

@@ -37,18 +37,15 @@ def kept(given: Any, array: np.ndarray) -> np.ndarray:
 
 
 def _is_written(array: np.ndarray) -> bool:
-    """Whether somebody may write to an array's memory: through it, what it is a view of, or what owns the memory."""
+    """Whether somebody may write to an array's memory: through it, what it is a view of, or what owns the memory. A
+    buffer that is read-only may be a view of one that is not, and the file of a mapping may change: only arrays and
+    bytes are known not to be written to."""
     owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
+    while isinstance(owner, np.ndarray | memoryview):
+        if isinstance(owner, np.ndarray) and owner.flags.writeable:
             return True
-        owner = owner.base
-    if owner is None:
-        return False
-    try:
-        return not memoryview(owner).readonly
-    except TypeError:  # it does not say
-        return True
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    return not (owner is None or isinstance(owner, bytes))
 
 
 class _Lent(np.ndarray):

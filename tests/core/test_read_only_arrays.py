@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,21 @@ def test_later_changes_of_what_was_given_have_no_effect(any_device: gpuopt.Devic
     np.testing.assert_array_equal(gpuopt.gem(atoms, places, device=any_device), before)
     assert places.faces is not None
     assert places.faces.tolist() == [[0, 1, 2]]
+
+
+def test_memory_that_only_looks_read_only_is_copied(tmp_path: Path) -> None:
+    """NaN came in behind the check: through the buffer that a read-only view is of, and through a mapped file."""
+    buffer = bytearray(XYZ.tobytes())
+    view = np.frombuffer(memoryview(buffer).toreadonly()).reshape(2, 3)
+    np.save(tmp_path / "xyz.npy", XYZ)
+    mapped = np.load(tmp_path / "xyz.npy", mmap_mode="r")
+    for given in (view, view[::1], mapped, np.asarray(mapped)):
+        assert not np.shares_memory(Molecule(given, CHARGE).xyz, given)
+    for given in (np.frombuffer(XYZ.tobytes()).reshape(2, 3), np.frombuffer(memoryview(XYZ.tobytes())).reshape(2, 3)):
+        assert np.shares_memory(Molecule(given, CHARGE).xyz, given)
+    own = XYZ.copy()
+    own.flags.writeable = False
+    assert np.shares_memory(Molecule(own[:], CHARGE).xyz, own)
 
 
 def test_what_a_call_is_given_stays_writable(any_device: gpuopt.Device) -> None:
