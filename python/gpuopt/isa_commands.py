@@ -16,6 +16,7 @@ from gpuopt.command_paths import OutFile, refuse_read
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry
 from gpuopt.lab.compiled.targets import TARGETS
 from gpuopt.lab.kernels.source import source_of
+from gpuopt.lab.rows.store import Store
 from gpuopt.lab.run.instructions import planned
 from gpuopt.lab.workload import Workload
 from gpuopt.problem import Problem
@@ -129,8 +130,11 @@ def file_command(path: str) -> click.Command:
 
 
 def _check_out(out: Path | None, read: Iterable[str | Path]) -> None:
-    if out is not None:
-        refuse_read("--out", out, read)
+    if out is None:
+        return
+    refuse_read("--out", out, read)
+    if out.is_file() and Store(out).rows():
+        raise Failure(f"--out: {out} holds rows of a study, which would be lost; name another file")
 
 
 def _run(

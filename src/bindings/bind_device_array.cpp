@@ -45,9 +45,8 @@ py::object as_numpy(const DeviceArray& array, const py::object& dtype, const py:
         !py::isinstance(copy, py::module_::import("numpy").attr("bool_")))
         throw ParameterError("copy", "it is no flag", "give True, or leave it out");
     if (!copy.is_none() && !copy.cast<bool>())
-        throw py::value_error(
-            "copy: a DeviceArray lies in a device's memory, so that a NumPy array of it is a copy; "
-            "leave copy=False out");
+        throw ParameterError("copy", "a DeviceArray lies in a device's memory, so that a NumPy array of it is a copy",
+                             "leave copy=False out");
     py::object host = to_numpy(array);
     return dtype.is_none() ? host : host.attr("astype")(dtype, py::arg("copy") = false);
 }

@@ -102,7 +102,8 @@ void bind_errors(py::module_& module) {
     add(module, "ParameterError",
         "A parameter or selection is wrong: `argument` names it, the message lists what is allowed.",
         builtin(PyExc_ValueError));
-    add(module, "HandleError", "An object of the core, such as a device or an array, was to be made by its class, copied or pickled.",
+    add(module, "HandleError",
+        "An object of the core, such as a device or an array, was to be made by its class, copied or pickled.",
         builtin(PyExc_TypeError));
     add(module, "MismatchError", "A result differs from its reference by more than its tolerance.", base("Error"));
     name_the_argument(module, "ArrayError");

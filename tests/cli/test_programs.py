@@ -10,6 +10,7 @@ import pytest
 
 import gpuopt
 import own_kernels
+import study_rows
 from gpuopt.lab.rows.store import Store
 
 click = pytest.importorskip("click")
@@ -120,6 +121,16 @@ def test_a_file_over_what_the_program_reads_is_refused(file: Path, command: str,
     result = run(word, file, "n=500", option, target)
     assert result.exit_code == 2, result.output
     assert f"{option}: {target} is what is studied; name another file" in said(result)
+    assert target.read_text() == held
+
+
+def test_rows_of_a_study_are_not_replaced_by_those_of_compiled_kernels(file: Path) -> None:
+    target = file.with_name("rows.jsonl")
+    Store(target).append(study_rows.timed("summary", "basic", 1.0))
+    held = target.read_text()
+    result = run("isa", file, "n=500", "--out", target)
+    assert result.exit_code == 2, result.output
+    assert f"--out: {target} holds rows of a study, which would be lost; name another file" in said(result)
     assert target.read_text() == held
 
 
