@@ -179,3 +179,14 @@ def test_views_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> N
         exchange.write_pages(tmp_path / name, pages[:1] + np.uint16(number))
     counts = gt.read_scan(tmp_path, 4, flat=9e4).counts()
     np.testing.assert_array_equal(counts - counts[:1], np.arange(4)[:, np.newaxis, np.newaxis] + 0 * counts)
+
+
+def test_a_file_of_other_pages_than_when_it_was_opened_is_refused(tmp_path: Path) -> None:
+    """The first pages of the new one were taken for the scan."""
+    pages = np.arange(6 * 8, dtype=np.uint16).reshape(6, 2, 4)
+    scan = gt.read_scan(write_tiff(tmp_path / "scan.tif", pages[:4]), angles=4, flat=1000.0)
+    np.testing.assert_array_equal(scan.counts(), pages[:4])
+    for changed in (pages, pages[:3]):
+        write_tiff(tmp_path / "scan.tif", changed)
+        with pytest.raises(FormatError, match="it was changed while it was read"):
+            scan.counts()

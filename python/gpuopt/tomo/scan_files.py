@@ -29,7 +29,8 @@ class ScanFile:
     """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not. Arrays of
     counts are (view, v, u), of the file's dtype; line integrals float32. Raises ParameterError.
 
-    Its methods raise FileNotFoundError or PermissionError too, where the file has gone meanwhile.
+    Its methods raise FileNotFoundError or PermissionError too, where the file has gone meanwhile. The file must stay as
+    it is until they have read it: other lengths or dtypes raise FormatError, other numbers and angles are not noticed.
 
     Examples
     --------

@@ -69,6 +69,8 @@ class TiffStack(Source):
     def _pages(self) -> Iterator[np.ndarray]:
         if not self._is_folder:
             with _picture(self.path) as picture:
+                if self._pages_of(self.path, picture) != self.shape[0]:
+                    raise FormatError(self.path, None, "it was changed while it was read; read it again")
                 for page in range(self.shape[0]):
                     picture.seek(page)
                     yield self._page(self.path, picture)
