@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 import study_rows
+from gpuopt import ParameterError, lab
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import compact, visits
 from gpuopt.lab.rows.pairs import compared_rows, elsewhere
 from gpuopt.lab.rows.ratios import by_block, host_ratio
 from gpuopt.lab.rows.schema import Row, new_row
 from gpuopt.lab.rows.store import Store
+from gpuopt.lab.show import tidy
 
 
 def visit(order: int, median_ms: float, at_s: list[float] | None, **fields: Any) -> Row:
@@ -115,6 +117,11 @@ def test_rows_of_two_codes_of_a_baseline_are_not_paired(tmp_path: Path) -> None:
     line = next(line for line in study.to_text().splitlines() if line.strip().startswith("tlp"))
     assert line.split()[-1] == "-"
     assert "- held against the baseline of other code" in " ".join(study.to_text().split())
+    told = {line["name"]: (line["speedup"], line["verdict"]) for line in tidy.lines(study)}
+    assert told["tlp"] == (None, None)
+    assert told["sliced"] == (1.0, "SAME")
+    with pytest.raises(ParameterError, match="held against the baseline of other code"):
+        lab.portability([study, Study([row | {"device": "another"} for row in study.rows])])
 
 
 def test_rows_of_two_selections_of_one_code_are_paired(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.pairs import elsewhere
 from gpuopt.lab.rows.ratios import other_environment
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.schema import field as field_of
@@ -188,7 +189,7 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
     Configurations are compared by their text, so measure the same ones everywhere. Two units of one model are two
     devices, and so is one under two drivers; their names say which. Raises ParameterError for studies of several
     problems, states of caches, of a single device, of one on which nothing has a time, and of one whose times are of
-    several environments, which are not held against each other.
+    several environments or of two codes of a baseline, which are not held against each other.
 
     Examples
     --------
@@ -221,6 +222,10 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
             held[one] = min(held.get(one, float("inf")), time_ms(row))
         if why := refusals(rows):
             refused[where] = why
+    if replaced := [found for group in groups for row in _timed(group.rows) if (found := elsewhere(group, row))]:
+        raise ParameterError(
+            f"studies: times are {replaced[0]}, as before and after an edit; measure all of them again"
+        )
     for where in [where for where, held in times.items() if not held]:
         raise ParameterError(f"studies: on {where} no configuration has a time; leave its study out")
     if len(times) < 2:
