@@ -222,7 +222,7 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
             held[one] = min(held.get(one, float("inf")), time_ms(row))
         if why := refusals(rows):
             refused[where] = why
-    if replaced := [found for group in groups for row in _timed(group.rows) if (found := elsewhere(group, row))]:
+    if replaced := [told for group in groups for row in _timed(group.rows) if (told := elsewhere(group, row))]:
         raise ParameterError(
             f"studies: times are {replaced[0]}, as before and after an edit; measure all of them again"
         )
