@@ -222,10 +222,8 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
             held[one] = min(held.get(one, float("inf")), time_ms(row))
         if why := refusals(rows):
             refused[where] = why
-    if replaced := [told for group in groups for row in _timed(group.rows) if (told := elsewhere(group, row))]:
-        raise ParameterError(
-            f"studies: times are {replaced[0]}, as before and after an edit; measure all of them again"
-        )
+    for replaced in filter(None, (elsewhere(group, row) for group in groups for row in _timed(group.rows))):
+        raise ParameterError(f"studies: times are {replaced}, as before and after an edit; measure all of them again")
     for where in [where for where, held in times.items() if not held]:
         raise ParameterError(f"studies: on {where} no configuration has a time; leave its study out")
     if len(times) < 2:
