@@ -126,12 +126,8 @@ class Group:
     def codes_of_baselines(self) -> dict[int, Code | None]:
         """The code of the baseline that each row was held against, by the row's ``id``, as its blocks tell: what one
         pass visited. None where they do not tell, or tell of several."""
-        visited = {
-            self.passes[id(row)]: code_of(row)
-            for row in self.blocks
-            if row["role"] == "sentinel" or is_baseline(row, row)
-            if row["configuration"] == row["baseline"] or row["role"] != "sentinel"
-        }
+        of_baselines = [row for row in self.blocks if row["role"] == "sentinel" or is_baseline(row, row)]
+        visited: dict[int | None, Code | None] = {self.passes[id(row)]: code_of(row) for row in of_baselines}
         visited.pop(None, None)
         found = {}
         for row in self.rows:
