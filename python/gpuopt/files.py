@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from gpuopt._core import Error, ParameterError
 
@@ -32,6 +33,11 @@ def refuse_irregular(name: str, path: str | PathLike[str]) -> None:
     """Raises ParameterError for a folder, a device or a pipe: the last two may keep a reader for ever."""
     if os.path.exists(path) and not os.path.isfile(path):  # False for a name that is too long, as Path's is not
         raise ParameterError(f"{name}: {shown(path)} is no regular file; name a file")
+
+
+def read_up_to(file: BinaryIO, most: int) -> bytes:
+    """What an open file holds, or one byte above ``most`` of it: a read of that many would take their memory first."""
+    return file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
 
 
 def under(folder: str | PathLike[str], pattern: str) -> list[Path]:

@@ -89,7 +89,7 @@ def read(path: Path) -> bytes | None:
         try:
             with _opened(path) as file:
                 if _is_own(file):
-                    return file.read(MOST_BYTES + 1)
+                    return files.read_up_to(file, MOST_BYTES)
             reason = f"{path} is no file, or another user's"
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -115,7 +115,7 @@ def replaceable(path: Path, newest: int) -> bytes | None:
     WriteError where it would be lost: its schema is above ``newest``, or it cannot be read."""
     try:
         with _opened(path) as file:
-            own, content = _is_own(file), file.read(MOST_BYTES + 1)
+            own, content = _is_own(file), files.read_up_to(file, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

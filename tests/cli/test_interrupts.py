@@ -198,3 +198,12 @@ def test_ctrl_c_ends_a_command_and_keeps_its_rows(
     rows = [line for file in tmp_path.rglob("*.jsonl") for line in file.read_text().splitlines()]
     assert rows[: len(before)] == before
     assert all(json.loads(line) for line in rows)
+
+
+def test_a_module_ends_with_the_code_of_an_interrupt_that_came_through_generated_code(tmp_path: Path) -> None:
+    module = (
+        'from gpuopt import cli\n\n@cli.app.command()\ndef x():\n    exec("raise KeyboardInterrupt")\n\ncli.main(["x"])'
+    )
+    (tmp_path / "ended.py").write_text(module)
+    done = subprocess.run([sys.executable, "-m", "ended"], cwd=tmp_path, text=True, capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr.strip()) == (130, "gpuopt: interrupted")

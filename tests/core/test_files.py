@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -125,3 +126,16 @@ def test_threads_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
         list(pool.map(lambda text: files.write(path, [text[:50_000], text[50_000:]]), texts))
     assert path.read_bytes() in texts
     assert list(content(tmp_path)) == ["a"]
+
+
+def test_a_file_is_read_with_no_more_memory_than_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"abc" * 100)
+    tracemalloc.start()
+    try:
+        for most, size in ((1 << 30, 300), (300, 300), (200, 201), (0, 1)):
+            with open(path, "rb") as file:
+                assert files.read_up_to(file, most) == (b"abc" * 100)[:size]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -69,7 +69,7 @@ def _read(key: str) -> list[str] | None:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
                 return None
-            found = _unpacked(file.read(LARGEST + 1), key)
+            found = _unpacked(files.read_up_to(file, LARGEST), key)
     except (OSError, ValueError, zlib.error):
         return None
     with suppress(OSError):  # those used last stay longest

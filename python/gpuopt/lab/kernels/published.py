@@ -21,6 +21,7 @@ from gpuopt.lab.kernels.space import Level
 from gpuopt.lab.kernels.strategies import Grid
 
 MOST_BYTES = 2**30
+DEFLATE = 1032  # bytes that one of gzip holds at most
 _WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 _KERNEL_TUNER = {
     "InvalidConfig": "constraints",
@@ -159,7 +160,7 @@ def json_of(path: Path) -> dict[str, Any]:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             with gzip.open(path) as file:
-                data = file.read(MOST_BYTES + 1)
+                data = file.read(min(MOST_BYTES, DEFLATE * len(data)) + 1)
         if len(data) > MOST_BYTES:
             raise ParameterError(f"path: {path} is larger than {MOST_BYTES:,} bytes")
         text = data.decode("utf-8-sig").rstrip()
