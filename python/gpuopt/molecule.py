@@ -282,7 +282,7 @@ def grid(
 @checked
 def statistics(phi: np.ndarray) -> dict[str, float]:
     """Return ``min``, ``max``, ``mean`` and ``rms`` of potentials ``phi`` (M,) in the unit of ``phi``, computed in
-    float64. Raises ArrayError where ``phi`` is empty, and for complex numbers.
+    float64; all four are NaN where a potential is. Raises ArrayError where ``phi`` is empty, and for complex numbers.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def statistics(phi: np.ndarray) -> dict[str, float]:
         raise ArrayError("phi: it is empty; give at least one potential")
     flat = values.reshape(-1)
     parts = [flat[start : start + _VALUES_AT_ONCE] for start in range(0, flat.size, _VALUES_AT_ONCE)]
-    least, most = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
+    least, most = float(np.min([part.min() for part in parts])), float(np.max([part.max() for part in parts]))
     unit = 2.0 ** (frexp(max(-least, most))[1] - 1)  # sums of squares in it neither overflow nor vanish
     sums = [(float(np.sum(part / unit)), float(np.sum((part / unit) ** 2))) for part in parts]
     mean, square = (sum(each) / flat.size for each in zip(*sums, strict=True))

@@ -227,6 +227,14 @@ def test_statistics_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert geometry.statistics(phi) == pytest.approx(whole, rel=1e-14)
 
 
+@pytest.mark.parametrize("place", [0, 20, 49])
+def test_statistics_of_what_is_no_number(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+    monkeypatch.setattr(geometry, "_VALUES_AT_ONCE", 16)
+    phi = np.arange(50.0)
+    phi[place] = np.nan
+    assert all(map(np.isnan, geometry.statistics(phi).values()))
+
+
 def test_a_density_at_which_no_point_is_free() -> None:
     rng = np.random.default_rng(193)
     hidden = Molecule(rng.normal(size=(30, 3)) * 0.1, np.ones(30), rng.uniform(0.5, 2, 30))
