@@ -65,7 +65,8 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 def _asked_first(args: Sequence[str]) -> list[str]:
     """``args`` with --show, --reset, --help and the device that is asked for in front of all others.
-    Raises UsageError for options of a tuning, which these would not heed, and for more than one name."""
+    Raises UsageError for options of a tuning, which these would not heed, for more than one name, and where --device
+    has no value."""
     if not set(args) & set(_ASKING):
         return [*args]
     first: list[str] = []
@@ -73,16 +74,16 @@ def _asked_first(args: Sequence[str]) -> list[str]:
     given = iter(args)
     for one in given:
         if one == "--device":
-            value = next(given, None)  # where there is none, --device stays last, and is refused
-            first, rest = (first, [*rest, one]) if value is None else ([*first, one, value], rest)
+            if (value := next(given, None)) is None:
+                raise click.BadOptionUsage(one, "Option '--device' requires an argument.")  # as click tells it
+            first += [one, value]
         else:
             (first if one in (*_ASKING, *_HELP) or one.startswith("--device=") else rest).append(one)
     asking = next(one for one in _ASKING if one in first)
-    for option in (one.partition("=")[0] for one in rest if one.startswith("-")):
-        if option != "--device":
-            raise click.UsageError(
-                f"{asking} takes a device and one name, of a workload or a kernel: leave out {option}"
-            )
+    if options := [one.partition("=")[0] for one in rest if one.startswith("-")]:
+        raise click.UsageError(
+            f"{asking} takes a device and one name, of a workload or a kernel: leave out {options[0]}"
+        )
     names = [one for one in rest if not one.startswith("-")]
     if names[1:]:
         does = "prints" if asking == "--show" else "forgets"

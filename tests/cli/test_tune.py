@@ -153,6 +153,17 @@ def test_show_and_reset_take_one_name_and_no_input(recorded: Bench, asking: str,
     assert recorded.run("tune", "--show").output == before
 
 
+@pytest.mark.parametrize("asking", ["--show", "--reset"])
+def test_show_and_reset_need_the_device_that_is_named(recorded: Bench, asking: str) -> None:
+    """As where a variable of the shell is not set: the default device's records stay."""
+    before = recorded.run("tune", "--show").output
+    for words in ([asking, "gemm", "--device"], ["gemm", asking, "--device"], [asking, "--device"]):
+        told = recorded.run("tune", *words)
+        assert told.exit_code == 2
+        assert "Option '--device' requires an argument" in told.output
+    assert recorded.run("tune", "--show").output == before
+
+
 def test_show_and_reset_stand_alone(recorded: Bench) -> None:
     assert "not both" in recorded.run("tune", "--show", "--reset").output
     assert recorded.run("tune", "--device", "gpu", "spmv").exit_code == 2
