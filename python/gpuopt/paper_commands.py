@@ -44,5 +44,7 @@ def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: 
     written = [] if out is None else made.save(out, pictures=picture, only_measured=measured)
     if picture and out is None:
         written = made.save_pictures(PICTURES, only_measured=measured)
+    if picture and not any(path.suffix == ".png" for path in written):
+        click.echo("\nno claimed ratio has a number: no picture was drawn")
     if written:
         click.echo("\n" + "\n".join(f"written: {path}" for path in written))

@@ -144,6 +144,19 @@ def test_of_measured_claims_alone_the_picture_is_shorter(here: Path) -> None:
     assert heights[1] < heights[0] - 200
 
 
+def test_where_no_picture_is_drawn_that_is_told(here: Path) -> None:
+    pytest.importorskip("matplotlib")
+    told = "no claimed ratio has a number: no picture was drawn"
+    result = run("daga2011", "--picture", "--measured")
+    assert (result.exit_code, told in result.stdout) == (0, True), result.output
+    assert list(here.iterdir()) == []
+    rates = str(stored(here / "rows.jsonl"))
+    for words in (["daga2011", "--out", "none"], ["catanzaro2010", rates, "--out", "rates"]):
+        assert told in run(*words, "--picture", "--measured").stdout
+        assert told not in run(*words, "--picture").stdout
+        assert told not in run(*words, "--measured").stdout
+
+
 def test_what_is_neither_a_paper_nor_rows_is_told(here: Path) -> None:
     result = run("jang2010")
     assert result.exit_code == 2

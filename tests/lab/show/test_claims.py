@@ -294,7 +294,8 @@ def test_pictures_of_what_was_measured_alone() -> None:
 def test_a_paper_without_ratios_has_no_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rate = made_up.entry("rate", 5.0, None, over=None, quantity="gflop_s")
-    assert made(entries=(rate,)).save_pictures(tmp_path) == []
+    assert made(entries=(rate,)).save_pictures(tmp_path / "none") == []
+    assert not (tmp_path / "none").exists()
 
 
 # ---------------------------------------------------------------- lab.claims

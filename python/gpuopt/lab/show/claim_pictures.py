@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.lines import Line2D
 
-from gpuopt import papers
+from gpuopt import files, papers
 from gpuopt.lab.rows.claims import ClaimVerdict, Finding
 from gpuopt.lab.show.canvas import captioned_picture
 from gpuopt.lab.show.claim_devices import Findings, labels
@@ -60,15 +60,16 @@ WIDEST = 1e4  # numbers further from 1 stand as an arrow at the edge, with their
 def save(
     paper: PaperClaims, found: Findings, directory: Path, devices: Sequence[str] = (), only_measured: bool = False
 ) -> list[Path]:
-    """Write ``claims-PAPER.png``, of many claims ``claims-PAPER-2.png`` and so on, into ``directory``. Return the
-    paths; none of a paper without ratios. ``devices``: all that there are, so that each has its colour whatever the
-    paper; those of ``found`` unless given. ``only_measured``: claims that no device has a number for are left out."""
+    """Write ``claims-PAPER.png``, of many claims ``claims-PAPER-2.png`` and so on, into ``directory``, which is made
+    where missing. Return the paths; none of a paper without ratios. ``devices``: all that there are, so that each has
+    its colour whatever the paper; those of ``found`` unless given. ``only_measured``: claims that no device has a
+    number for are left out."""
     paths = []
     measured = {name for of in found.values() for name, each in of.items() if each.ours is not None}
     pages = pages_of(paper, measured if only_measured else None)
     for number, page in enumerate(pages, 1):
         suffix = f"-{number}" if number > 1 else ""
-        paths.append(directory / f"claims-{paper.key}{suffix}.png")
+        paths.append(files.made_folder(directory) / f"claims-{paper.key}{suffix}.png")
         draw(paper, found, page, f"{number} of {len(pages)}", devices).savefig(paths[-1], dpi=150)
     return paths
 

@@ -137,11 +137,12 @@ class Claims:
         return paths + (self.save_pictures(target, only_measured) if pictures else [])
 
     def save_pictures(self, directory: str | Path, only_measured: bool = False) -> list[Path]:
-        """Write a picture a paper, of many claims several, as ``claims-PAPER.png``; of all claimed ratios, or of those
-        that some device has a number for. Return the paths. Needs matplotlib."""
+        """Write a picture a paper, of many claims several, as ``claims-PAPER.png`` into ``directory``, which is made
+        where missing; of all claimed ratios, or of those that some device has a number for. Return the paths: none, and
+        no folder is made, where there is nothing to draw. Needs matplotlib."""
         from gpuopt.lab.show import claim_pictures
 
-        target = files.made_folder(directory)
+        target = Path(directory)
         made = (claim_pictures.save(each, self.of(each), target, self.devices, only_measured) for each in self.papers)
         return [path for paths in made for path in paths]
 
