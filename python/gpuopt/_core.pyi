@@ -503,6 +503,9 @@ def make_private_folder(name: str) -> str:
 def idle() -> bool:
     """False while a device or a compiler still works for a call that was interrupted."""
 
+def forget_interrupt() -> None:
+    """Lets the process end with the exit code that it is given, though an interrupt came through generated code."""
+
 def hear_interrupt() -> None:
     """Tells the thread of ``end_if_unheard`` that Python's handler runs."""
 

@@ -34,9 +34,7 @@ def _hear(number: int, frame: FrameType | None) -> NoReturn:
 def leave(code: int) -> None:
     """Ends the process now where a device or a compiler still works for an interrupted call: a plain exit would wait
     for it."""
-    # An interrupt that came through the code of a text, as that of dataclasses is, stays noted in CPython until another
-    # text runs: `python -m` would end by a signal instead of this code.
-    exec("")
+    _core.forget_interrupt()
     if _core.idle():
         return
     for stream in (sys.stdout, sys.stderr):

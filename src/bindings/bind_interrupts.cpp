@@ -82,6 +82,10 @@ void end_if_unheard(int signals, double seconds, int code, const std::string& me
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// An interrupt that came through the code of a text, as that of dataclasses is, stays noted in CPython until another text
+// runs: `python -m` would end by a signal, whatever code it was to end with.
+void forget_interrupt() { PyRun_SimpleString(""); }
+
 }  // namespace
 
 std::shared_ptr<void> Operand::keeper() const { return is_device() ? nullptr : keeper_of(owner); }
@@ -99,6 +103,7 @@ void bind_interrupts(py::module_& module) {
     py::module_::import("atexit").attr("register")(py::cpp_function(&wait_at_exit));
     Py_AtExit(&outlast_daemons);  // after all of Python's own
     module.def("idle", &idle, "False while a device or a compiler still works for a call that was interrupted.");
+    module.def("forget_interrupt", &forget_interrupt);
     module.def("hear_interrupt", [] { heard_s = now_s(); });
     module.def("end_if_unheard", &end_if_unheard, py::arg("signals"), py::arg("seconds"), py::arg("code"),
                py::arg("message"));

@@ -94,17 +94,30 @@ def test_what_one_pass_visited_is_one_pass_after_another_selection(tmp_path: Pat
     assert host_ratio(group, rows["other"], rows["NumPy"]) is None
 
 
-def test_rows_of_two_codes_of_a_baseline_are_not_paired(tmp_path: Path) -> None:
-    """A kernel is edited, and some of its configurations are measured again in the same file: what was measured before
-    was held against a baseline that is no more."""
+def measured(store: Store, blocks: int, slower: float, codes: dict[str, Row]) -> None:
+    """A comparison of some variants, each of its code."""
+    for block in range(blocks):
+        store.append_all([row | codes[str(row["variant"])] for row in a_pass(block, slower, list(codes))])
+    for name, code in codes.items():
+        known: Row = {"baseline": "basic", "env_hash": "e", "clock": "event", "blocks": blocks, "role": "variant"}
+        known |= {"ratio": 1.0, "ratio_lo": 0.99, "ratio_hi": 1.01, "verdict": "SAME", "method": "rank"}
+        store.append_all([study_rows.timed("summary", name, 10 * slower, **known | code)])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"source_sha256": "a"}, {"source_sha256": "b"}),
+        ({"source_sha256": "a", "plan": "1"}, {"source_sha256": "a", "plan": "2"}),
+        ({"source_sha256": "a", "local_size": [1]}, {"source_sha256": "a", "local_size": [64]}),
+    ],
+)
+def test_rows_of_two_codes_of_a_baseline_are_not_paired(before: Row, after: Row, tmp_path: Path) -> None:
+    """A kernel or its launch is edited, and some of its configurations are measured again in the same file: what was
+    measured before was held against a baseline that is no more."""
     store = Store(tmp_path / "rows.jsonl")
-    for code, slower, names in (("a", 10.0, ["basic", "sliced", "tlp"]), ("b", 1.0, ["basic", "sliced"])):
-        for block in range(8):
-            store.append_all([row | {"source_sha256": code} for row in a_pass(block, slower, names)])
-        for name in names:
-            known: Row = {"baseline": "basic", "source_sha256": code, "env_hash": "e", "clock": "event", "blocks": 8}
-            known |= {"ratio": 1.0, "ratio_lo": 0.99, "ratio_hi": 1.01, "verdict": "SAME", "method": "rank"}
-            store.append_all([study_rows.timed("summary", name, 10 * slower, **known)])
+    measured(store, 8, 10.0, dict.fromkeys(["basic", "sliced", "tlp"], before))
+    measured(store, 8, 1.0, dict.fromkeys(["basic", "sliced"], after))
     study = Study.load(store.path)
     (group,) = study.groups()
     times = {str(row["variant"]): row["median_ms"] for row in group.rows}
@@ -122,6 +135,56 @@ def test_rows_of_two_codes_of_a_baseline_are_not_paired(tmp_path: Path) -> None:
     assert told["sliced"] == (1.0, "SAME")
     with pytest.raises(ParameterError, match="held against the baseline of other code"):
         lab.portability([study, Study([row | {"device": "another"} for row in study.rows])])
+
+
+def test_blocks_left_of_a_longer_comparison_are_not_held_against_another_baseline(tmp_path: Path) -> None:
+    """Two kernels are equally fast; their baseline is edited, and one of them is measured again in fewer blocks."""
+    one: Row = {"source_sha256": "one"}
+    base: list[Row] = [{"source_sha256": "a"}, {"source_sha256": "b"}]
+    for name in ("rows.jsonl", "compact.jsonl"):
+        store = Store(tmp_path / name)
+        measured(store, 16, 1.0, {"basic": base[0], "sliced": one, "tlp": one})
+        for block in range(10):
+            rows = [row | one for row in a_pass(block, 1.0, ["sliced"])]
+            store.append_all([row | (base[1] if row["variant"] == "basic" else {"ratio": 2.0}) for row in rows])
+        for of, code, ratio in (("basic", base[1], 1.0), ("sliced", one, 2.0)):
+            known: Row = {"baseline": "basic", "env_hash": "e", "clock": "event", "method": "rank", "blocks": 10}
+            known |= {"ratio": ratio, "ratio_lo": ratio, "ratio_hi": ratio, "verdict": "SLOW", "role": "variant"}
+            store.append_all([study_rows.timed("summary", of, 10.0 / ratio, **known | code)])
+        study = Study.load(compact.compact_file(store.path).target if "compact" in name else store.path)
+        found = study.speedup("sliced", "tlp")
+        assert (found.mid, found.verdict, found.blocks) == (pytest.approx(1, rel=0.01), "SAME", 6)
+        assert study.speedup("sliced", "basic").mid == 2.0
+        assert study.speedup("tlp", "basic").verdict is None
+
+
+def test_blocks_of_a_peer_before_an_edit_are_not_those_of_the_one_after(tmp_path: Path) -> None:
+    store = Store(tmp_path / "rows.jsonl")
+    for plan, slower, blocks in (("before", 1.0, 12), ("after", 5.0, 7)):
+        for block in range(blocks):
+            rows = [row | {"source_sha256": "k"} for row in a_pass(block, 1.0, ["basic", "sliced"])]
+            peer = rows[2] | {"role": "peer", "source_sha256": None, "plan": plan, "variant": "P", "configuration": "P"}
+            store.append_all([*rows, peer | {"order": 9, "median_ms": 10.0 * slower, "ratio": slower}])
+        known: Row = {"env_hash": "e", "clock": "event", "method": "rank", "blocks": blocks, "plan": plan}
+        store.append_all([study_rows.timed("summary", "P", 10.0 * slower, **known) | {"role": "peer"}])
+    study = Study.load(store.path)
+    found = study.speedup("P", "sliced")
+    assert (found.mid, found.blocks) == (pytest.approx(5, rel=0.01), 7)
+
+
+def test_what_did_not_end_is_of_the_last_code(tmp_path: Path) -> None:
+    """Of a kernel that was edited before its comparison ended, no row of before the edit is the fastest."""
+    store = Store(tmp_path / "rows.jsonl")
+    for code, slower, blocks in (("a", 1.0, 7), ("b", 5.0, 3)):
+        for block in range(blocks):
+            rows = [row | {"source_sha256": code} for row in a_pass(block, slower, ["basic"])]
+            store.append_all(rows)
+        for time, level in ((slower, 1), (slower + 1, 2)):
+            searched = study_rows.timed("search", "sliced", time, params={"S": level}, source_sha256=code)
+            store.append_all([searched | {"configuration": f"sliced(S={level})"}])
+    rows = {str(row["variant"]): row for row in Study.load(store.path).summary}
+    assert (rows["basic"]["source_sha256"], rows["basic"]["median_ms"]) == ("b", pytest.approx(50, rel=0.01))
+    assert (rows["sliced"]["source_sha256"], rows["sliced"]["median_ms"]) == ("b", 5.0)
 
 
 def test_rows_of_two_selections_of_one_code_are_paired(tmp_path: Path) -> None:

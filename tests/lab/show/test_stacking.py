@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +121,39 @@ def test_cells_of_two_passes_are_held_against_each_other_by_their_ratios() -> No
     found = lab.stacking(StudyRows(rows))
     assert found.alone("A") == pytest.approx(1, abs=0.01)
     assert {effect.verdict for effect in found.effects} == {"undecided"}
+
+
+def test_what_is_wrong_by_now_has_no_gain() -> None:
+    fields = {"problem": "p", "device": "D"}
+    wrong = {"kind": "summary", "role": "variant", "status": "wrong", "reason": "after timing: y[3] is 0, not 1"}
+    rows = [row | fields for row in study(GOLDEN).rows]
+    last = next(row for row in rows if row["params"] == {"A": 2, "B": 2})
+    found = lab.stacking(StudyRows([*rows, wrong | fields | {key: last[key] for key in ("variant", "configuration")}]))
+    assert (found.together, found.missing) == (None, (frozenset({"A", "B"}),))
+    assert found.alone("B") == pytest.approx(1.7, abs=0.01)
+
+
+@pytest.mark.parametrize("changed", ["source_sha256", "plan"])
+def test_cells_of_before_an_edit_are_held_against_those_of_their_own_blocks(changed: str) -> None:
+    """Of two cells that are equally fast, one is measured again, in fewer blocks, beside a faster baseline."""
+
+    def visits(code: str, base_ms: float, on: Sequence[int], blocks: int) -> list[dict]:
+        made: list[dict] = []
+        for block in range(blocks):
+            cells = [("base", {}, base_ms), *((f"made(A={level})", {"A": level}, 5.0) for level in on)]
+            for order, (name, params, time) in enumerate(cells):
+                row = {"kind": "block", "role": "variant", "status": "ok", "variant": name[:4], "params": params}
+                row |= {"block": block, "order": order, "median_ms": time, "ratio": time / base_ms, "baseline": "base"}
+                row |= {"configuration": name, "env_hash": "e", "source_sha256": "made"}
+                made.append(row | ({changed: code} if name == "base" else {}))
+        return made
+
+    before, after = visits("a", 10.0, (1, 2), 16), visits("b", 2.0, (1,), 10)
+    kept = [row for row in before if row["configuration"] != "made(A=1)" or row["block"] >= 10]
+    found = lab.stacking(StudyRows([*kept, *after]), "made")
+    assert (found.alone("A"), len(found.blocks[frozenset()])) == (pytest.approx(1), 6)
+    with pytest.raises(ParameterError, match=r"^study: its combinations were held against a baseline of several codes"):
+        lab.stacking(StudyRows([*(row for row in kept if row["configuration"] != "made(A=1)"), *after]), "made")
 
 
 def test_what_is_off_is_off_in_the_baseline() -> None:

@@ -18,7 +18,7 @@ from gpuopt.lab.report import Study
 from gpuopt.workloads.gem import pictures as gem_plots
 from gpuopt.workloads.gem.optimizations import AXES, configuration, levels_of, names_of, together
 from gpuopt.workloads.gem.stacking import Gains, Point, elimination, hill_climbing, replayed
-from workloads.gem.made_rows import BASIC
+from workloads.gem.made_rows import BASIC, pairs
 
 AXES_2 = {"splitting": ("", "KS"), "vertex": ("", "LM", "RP")}
 AXES_3 = {**AXES_2, "threads": ("", "MT")}
@@ -194,3 +194,25 @@ def test_a_design_with_gaps_is_refused(study: Study) -> None:
 
 def _changed(row: Row) -> dict[str, int]:
     return {name: level for name, level in row["params"].items() if name in BASIC and level != BASIC[name]}
+
+
+def test_gains_over_two_codes_of_the_basic_kernel_are_not_multiplied_block_by_block() -> None:
+    """The basic kernel is edited to half its time; it and two optimizations together are measured again."""
+
+    def sitting(code: str, faster: float, *of: dict[str, int]) -> list[Row]:
+        rows: list[Row] = []
+        for order, params in enumerate([{}, *of]):
+            made = pairs(params, None if params else "paper:basic")
+            told = {"env_hash": "e", "order": order, "source_sha256": code, "method": "rank"}
+            own = {key: made[0][key] * (1 if params else 1 / faster) for key in ("median_ms",)}
+            ratio = made[-1]["ratio"] * (faster if params else 1.0)
+            rows += [row | told | own | {"ratio": ratio, "ratio_lo": ratio, "ratio_hi": ratio} for row in made]
+        return sorted(rows, key=lambda row: (row["kind"], row["block"] or 0, row["order"]))
+
+    splitting, product_ = levels_of("KS"), levels_of("RP")
+    before = sitting("a", 1.0, splitting, product_, splitting | product_)
+    (alone,) = gem_plots.stacking(Study(before))
+    (edited,) = gem_plots.stacking(Study([*before, *sitting("b", 2.0, splitting | product_)]))
+    assert (alone.share.blocks, edited.share.blocks) == (16, 0)
+    # Each gain is half of what it was, and a product of two a quarter; no block tells so, for none has all of them.
+    assert (edited.share.mid, edited.share.verdict) == (pytest.approx(alone.share.mid / 2, rel=0.01), None)

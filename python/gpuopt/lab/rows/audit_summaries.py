@@ -10,6 +10,7 @@ from gpuopt.lab.rows.audit_comparisons import PLACE, Block, Comparison, Who, who
 from gpuopt.lab.rows.audit_facts import Entry, Ledger, alike
 from gpuopt.lab.rows.audit_rows import RowAudit
 from gpuopt.lab.rows.audit_rules import COMPARED
+from gpuopt.lab.rows.groups import code_of
 
 Visits = Sequence[tuple[Block, Entry]]
 
@@ -237,7 +238,7 @@ def after_timing(ledger: Ledger, entries: Sequence[Entry]) -> None:
 
 
 def _measured(entry: Entry) -> tuple[Hashable, ...]:
-    """What was measured, by its name and source."""
-    row = entry.row
+    """What was measured, by its name and code."""
+    row: Any = entry.row
     at = tuple(str(row.get(name)) for name in PLACE if name != "baseline")
-    return (at, row["role"], row["configuration"], row["source_sha256"])
+    return (at, row["role"], row["configuration"], code_of(row))

@@ -26,7 +26,8 @@ BESIDE = ("device", "unit", "driver", "problem", "data", "footprint_bytes", "cac
 PLACE = (*BESIDE, "workload", "dtype", "sizes")
 
 
-Code = tuple[str, str | None]  # a kernel's text, as its hash, and its build options
+# What a row's key says of the code: hashes of a kernel's text and of its plan, build options, sizes of launches.
+Code = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True)
@@ -123,18 +124,44 @@ class Group:
         return {id(row): number for row, number in zip(rows, passes_of(rows), strict=True)}
 
     @cached_property
-    def codes_of_baselines(self) -> dict[int, Code | None]:
-        """The code of the baseline that each row was held against, by the row's ``id``, as its blocks tell: what one
-        pass visited. None where they do not tell, or tell of several."""
-        of_baselines = [row for row in self.blocks if row["role"] == "sentinel" or is_baseline(row, row)]
-        visited: dict[int | None, Code | None] = {self.passes[id(row)]: code_of(row) for row in of_baselines}
-        visited.pop(None, None)
-        found = {}
-        for row in self.rows:
-            mine = self.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
-            told = {visited.get(self.passes[id(block)]) for block in mine if code_of(block) == code_of(row)} - {None}
-            found[id(row)] = told.pop() if len(told) == 1 else None
+    def _of_baselines(self) -> list[Row]:
+        return [row for row in self.blocks if row["role"] == "sentinel" or is_baseline(row, row)]
+
+    @cached_property
+    def _visited(self) -> dict[int | None, Code | None]:
+        return {self.passes[id(row)]: code_of(row) for row in self._of_baselines}
+
+    @cached_property
+    def _codes_by_name(self) -> dict[str | None, set[Code | None]]:
+        found: dict[str | None, set[Code | None]] = {}
+        for row in self._of_baselines:
+            found.setdefault(row["baseline"], set()).add(code_of(row))
         return found
+
+    def against(self, block: Row) -> Code | None:
+        """The code of the baseline that a block was held against: what its pass visited. Where these visits were
+        replaced, which takes others of the same code, the only one that there is; None where it is not told."""
+        place, codes = self.passes[id(block)], self._codes_by_name.get(block["baseline"], {None})
+        if place in self._visited and place is not None:
+            return self._visited[place]
+        return next(iter(codes)) if len(codes) == 1 else None
+
+    def own_blocks(self, row: Row) -> list[Row]:
+        """The good blocks of a row's configuration, of its environment and code: none of what an edit has replaced."""
+        mine = self.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
+        here = [block for block in mine if row["env_hash"] in (block["env_hash"], None) or is_earlier(row)]
+        return [block for block in here if code_of(block) == code_of(row)]
+
+    @cached_property
+    def codes_of_baselines(self) -> dict[int, frozenset[Code]]:
+        """The codes of the baseline that each row's blocks were held against, by the row's ``id``; its own of the
+        baseline. None where they do not tell, several where an earlier run's are left beside those of a shorter one."""
+
+        def of(row: Row) -> list[Code | None]:
+            return [code_of(row)] if is_baseline(row, row) else [self.against(block) for block in self.own_blocks(row)]
+
+        told = {id(row): of(row) for row in self.rows}
+        return {row: frozenset(code for code in codes if code is not None) for row, codes in told.items()}
 
     @property
     def subject(self) -> str:
@@ -228,8 +255,16 @@ def identity(row: Row) -> Hashable:
 
 
 def code_of(row: Row) -> Code | None:
-    """The code of the kernel that a row is of, None where it does not say: of what the host computes, for one."""
-    return None if row["source_sha256"] is None else (row["source_sha256"], row["options"])
+    """The code that a row is of, None where it does not say: of a whole call of an earlier version, for one."""
+    if row["source_sha256"] is None and row["plan"] is None:
+        return None
+    sizes = (tuple(row[name] or ()) for name in ("local_size", "global_size"))
+    return (row["source_sha256"], row["options"], row["plan"], *sizes)
+
+
+def is_earlier(row: Row) -> bool:
+    """Whether it is a summary of before ``method`` was a field; rows that are none never have it."""
+    return row["kind"] == "summary" and row["method"] is None
 
 
 def is_confirmed(row: Row) -> bool:
@@ -247,8 +282,10 @@ def tell_device_types(rows: list[Row]) -> None:
 
 
 def representative(rows: list[Row]) -> Row:
-    """The middle one of the good blocks, else the fastest good search row, else the last failure."""
-    blocks = sorted((row for row in rows if row["kind"] == "block" and row["status"] == "ok"), key=seconds_of)
+    """The middle one of the good blocks of the last one's code, else the fastest good search row, else the last
+    failure."""
+    blocks = [row for row in rows if row["kind"] == "block" and row["status"] == "ok"]
+    blocks = sorted((row for row in blocks if code_of(row) == code_of(blocks[-1])), key=seconds_of)
     return blocks[(len(blocks) - 1) // 2] if blocks else min(rows[::-1], key=seconds_of)
 
 

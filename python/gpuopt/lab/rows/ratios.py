@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gpuopt.lab.rows.groups import Group, code_of, is_baseline
+from gpuopt.lab.rows.groups import Code, Group, code_of, is_baseline, is_earlier
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
 
 PairedField = Literal["ratio", "median_ms", "wall_ms"]  # what two rows can be held against each other by in one block
-_Block = tuple[int, str, int]  # its number, its baseline, its pass where that counts
+_Block = tuple[int, str, Code | None, int]  # its number, its baseline and that one's code, its pass where that counts
 ANOTHER_CLOCK = "another clock"
 
 
@@ -140,15 +140,15 @@ def why_elsewhere(group: Group, row: Row, base: Row) -> str | None:
     if other_environment(row, base):
         return "of another environment than the baseline"
     known, own = group.codes_of_baselines.get(id(row)), code_of(base)
-    return "held against the baseline of other code" if known and own and known != own else None
+    return "held against the baseline of other code" if known and own and own not in known else None
 
 
 def _other_baseline(group: Group, row: Row, reference: Row) -> bool:
-    """Whether the two rows were held against one baseline of two codes, as far as rows tell of which."""
+    """Whether the two rows were held against one baseline of two codes alone, as far as rows tell of which."""
     if row["baseline"] != reference["baseline"]:
         return False
     one, other = group.codes_of_baselines.get(id(row)), group.codes_of_baselines.get(id(reference))
-    return bool(one and other and one != other)
+    return bool(one and other and one.isdisjoint(other))
 
 
 def other_clock(row: Row, reference: Row) -> bool:
@@ -170,13 +170,8 @@ def inverse(ratio: Ratio) -> Ratio:
     return Ratio(1 / ratio.mid, lo, hi, turned.get(ratio.verdict, ratio.verdict), ratio.blocks, ratio.refused)
 
 
-def _is_earlier(row: Row) -> bool:
-    """Whether it is a summary of before ``method`` was a field; rows that are none never have it."""
-    return row["kind"] == "summary" and row["method"] is None
-
-
 def _are_earlier(row: Row, reference: Row) -> bool:
-    return row["method"] is None and reference["method"] is None and (_is_earlier(row) or _is_earlier(reference))
+    return row["method"] is None and reference["method"] is None and (is_earlier(row) or is_earlier(reference))
 
 
 def _interval_ms(row: Row) -> tuple[float, float] | None:
@@ -185,13 +180,11 @@ def _interval_ms(row: Row) -> tuple[float, float] | None:
 
 
 def by_block(group: Group, row: Row, key: PairedField) -> dict[_Block, float]:
-    """The row's `key` in each of its good blocks, by the block's number, its baseline and, of times, its pass: only a
-    ratio, which is to the baseline's visits of its own pass, may be held against one of another."""
-    mine = group.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
+    """The row's `key` in each of its good blocks, by the block's number, its baseline, that one's code and, of times,
+    its pass: only a ratio, which is to the baseline's visits of its own pass, may be held against one of another."""
     found = {}
-    for block in mine:
-        same = row["env_hash"] in (block["env_hash"], None) or _is_earlier(row)
-        if same and code_of(block) == code_of(row) and (value := block[key]) and value > 0:
+    for block in group.own_blocks(row):
+        if (value := block[key]) and value > 0:
             of = (key != "ratio" and group.passes[id(block)]) or 0
-            found[int(block["block"] or 0), str(block["baseline"]), of] = value
+            found[int(block["block"] or 0), str(block["baseline"]), group.against(block), of] = value
     return found

@@ -131,11 +131,13 @@ class StudyRows:
             if row["kind"] == "block" and is_entry(row) and identity(row) not in shown:
                 unfinished.setdefault(identity(row), []).append(row)
         have = {(where(row), row["variant"]) for row in [*shown.values(), *(rows[0] for rows in unfinished.values())]}
+        searched: dict[Hashable, dict[Hashable, Row]] = {}
         for row in self.rows:
             key = (where(row), row["variant"])
             if row["kind"] == "search" and is_entry(row) and key not in have:
-                unfinished.setdefault(key, []).append(failed.get(identity(row), row))
+                searched.setdefault(key, {})[identity(row)] = failed.get(identity(row), row)
         shown |= {key: representative(rows) for key, rows in unfinished.items()}
+        shown |= {key: representative(list(rows.values())) for key, rows in searched.items()}
         shown = {key: failed.get(identity(row), row) for key, row in shown.items()}
         places = {where(row) for row in shown.values()}
         in_order = dict.fromkeys(where(row) for row in self.rows)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from gpuopt._core import ParameterError
-from gpuopt.lab.rows.groups import Group, code_of
+from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Number, Row, levels, number_of
 
 On = frozenset[str]  # the factors that are on
@@ -41,21 +41,30 @@ def factors_of(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[
     return found
 
 
-def is_of(block: Row, shown: Mapping[str, Row]) -> bool:
-    """Whether a block is of the code of its configuration's row, not of what an edit has replaced."""
-    row = shown.get(str(block["configuration"]))
-    return row is None or code_of(row) == code_of(block)
+def visits_of(group: Group, variant: str) -> list[Row]:
+    """The good blocks of a variant's good rows that were held against a baseline of the same code; where an earlier
+    run's are left beside those of a shorter one, those that all have. Raises ParameterError where there is none."""
+    shown = [row for row in group.rows if row["variant"] == variant and row["role"] in ("variant", None)]
+    own = [(group.codes_of_baselines[id(row)], group.own_blocks(row)) for row in shown if row["status"] == "ok"]
+    known = [codes for codes, _ in own if codes]
+    common = frozenset.intersection(*known) if known else frozenset()
+    if all(codes == common for codes in known):
+        return [block for _, blocks in own for block in blocks]
+    of_all = set.intersection(*({_place(group, block) for block in blocks} for _, blocks in own))
+    if not of_all:
+        raise ParameterError(
+            "study: its combinations were held against a baseline of several codes, as before and after an edit, and "
+            "are not held against each other; measure all of them again"
+        )
+    return [block for _, blocks in own for block in blocks if _place(group, block) in of_all]
 
 
-def codes_of(group: Group, shown: Mapping[str, Row]) -> dict[str, Hashable]:
-    """By configuration, the code of the baseline that it was held against where there are several."""
-    known = {name: group.codes_of_baselines.get(id(row)) for name, row in shown.items()}
-    return dict(known) if len({*known.values()} - {None}) > 1 else {}
+def _place(group: Group, block: Row) -> Hashable:
+    """Rows of one place are held against each other: of one block, and by one baseline of one code."""
+    return block["block"], block["baseline"], group.against(block), block["env_hash"]
 
 
-def blocks_of(
-    rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]], codes: Mapping[str, Hashable]
-) -> list[dict[On, float]]:
+def blocks_of(group: Group, rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]]) -> list[dict[On, float]]:
     """What each cell took, a block, as its ratio to the baseline's visits of its own pass: cells of one block may be of
     two passes. As its time where rows have no ratio. Blocks of two environments, baselines or codes are two."""
     took: Number = "ratio" if all((row["ratio"] or 0) > 0 for row in rows) else "median_ms"
@@ -63,19 +72,13 @@ def blocks_of(
     for row in rows:
         at = levels(row)
         on = frozenset(name for name, (_, level) in factors.items() if at.get(name) == level)
-        against = row["baseline"], codes.get(str(row["configuration"]))
-        blocks.setdefault((row["block"], *against, row["env_hash"]), {})[on] = number_of(row, took)
+        blocks.setdefault(_place(group, row), {})[on] = number_of(row, took)
     common = set.intersection(*(set(block) for block in blocks.values())) if blocks else set()
     environments = {row["env_hash"] for row in rows}
     if len(environments) > 1 and (frozenset() not in common or len(common) < 2):
         raise ParameterError(
             f"study: its combinations are of {len(environments)} environments, whose times are not held against each "
             "other; measure all of them in one"
-        )
-    if codes and (frozenset() not in common or len(common) < 2):
-        raise ParameterError(
-            "study: its combinations were held against a baseline of several codes, as before and after an edit, and "
-            "are not held against each other; measure all of them again"
         )
     if frozenset() not in common:
         raise ParameterError("study: the configuration with all parameters off is not in each block; measure it too")

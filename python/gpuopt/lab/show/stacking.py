@@ -22,7 +22,7 @@ from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show import certainty, header
-from gpuopt.lab.show.cells import On, blocks_of, codes_of, factors_of, is_of
+from gpuopt.lab.show.cells import On, blocks_of, factors_of, visits_of
 from gpuopt.lab.show.effects import Effect, estimable, tested, told
 from gpuopt.lab.timing import statistics
 
@@ -300,12 +300,10 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     if len({where(row) for row in rows}) > 1:
         raise ParameterError("study: it is of several devices, problems or protocols; give a study of one")
     group = next(one for one in study.groups() if where(one.first) == where(rows[0]))
-    shown = {str(row["configuration"]): row for row in group.rows if row["variant"] == chosen}
-    environments = {row["env_hash"] for row in shown.values()}
-    rows = [row for row in rows if row["env_hash"] in environments and is_of(row, shown)]
+    rows = visits_of(group, chosen)
     factors = factors_of(rows, dict(base or {}))
     about = header.dotted([header.title(group), group.device, group.first["protocol"]])
-    made = _made(chosen, factors, blocks_of(rows, factors, codes_of(group, shown)))
+    made = _made(chosen, factors, blocks_of(group, rows, factors))
     why = certainty.refusals(row for row in group.rows if row["variant"] == chosen)
     undecided = tuple(replace(effect, verdict="undecided") for effect in made.effects)
     return replace(made, about=about, refused=why, effects=undecided if why else made.effects)
