@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import gpuopt
 import study_rows
-from gpuopt import Configuration, lab, problems
+from gpuopt import Configuration, files, lab, problems
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import compact, schema, templates
 from gpuopt.lab.rows.ratios import ratio_between
@@ -299,6 +300,42 @@ def test_a_file_that_a_sweep_writes_to_is_left_alone(tmp_path: Path, monkeypatch
     with pytest.raises(ResultsError, match="was written to meanwhile"):
         compact.compact_file(raw, raw)
     assert Store(raw).rows()[-1]["variant"] == "late"
+
+
+def test_a_row_that_comes_while_the_file_is_replaced_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its writer waits, and then finds the file that took the place of the one it had opened."""
+    raw = raw_file(tmp_path / "rows.jsonl", study_rows.rows())
+    writer, write = Store(raw), files.write
+    late = threading.Thread(target=writer.append, args=(new_row(kind="search", status="ok", variant="late"),))
+
+    def meanwhile(*arguments: Any) -> None:
+        late.start()
+        late.join(0.3)
+        write(*arguments)
+
+    monkeypatch.setattr(files, "write", meanwhile)
+    rows = compact.compact_file(raw, raw).rows
+    late.join()
+    writer.append(new_row(kind="search", status="ok", variant="later"))
+    left = Store(raw)
+    assert (left.compact, left.problems, writer.problems) == (True, [], [])
+    assert [row["variant"] for row in left.rows()[rows:]] == ["late", "later"]
+
+
+def test_a_sweep_whose_file_is_made_compact_keeps_all_rows(
+    any_device: gpuopt.Device, brief: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw, keep_all = tmp_path / "rows.jsonl", Recorder.keep_all
+
+    def meanwhile(recorder: Recorder, rows: list[Row]) -> list[Row]:
+        kept = keep_all(recorder, rows)
+        compact.compact_file(raw, raw)
+        return kept
+
+    monkeypatch.setattr(Recorder, "keep_all", meanwhile)
+    study = lab.sweep(tripled().problem(n=10000), protocol=brief, store=raw, device=any_device)
+    assert [row["row_id"] for row in Store(raw).rows()] == [row["row_id"] for row in study.rows]
+    assert lab.audit(raw).ok, lab.audit(raw).discrepancies
 
 
 def test_a_full_disk_keeps_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from gpuopt import files
 from gpuopt.lab.rows import templates
 from gpuopt.lab.rows.schema import FIELDS, GROUPS, SCHEMA, ResultsError, Row, plain
-from gpuopt.lab.rows.store import Damage, Store, no_templates, row_of
+from gpuopt.lab.rows.store import Damage, Store, locked, no_templates, row_of
 from gpuopt.lab.rows.templates import Fields
 
 _SAMPLES = frozenset(("samples_ms", "q1_ms", "q3_ms", "p95_ms", "mad_ms")).union(
@@ -56,7 +56,8 @@ class Compacted:
 def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] | None = None) -> Compacted:
     """Writes the rows of ``source`` compactly to ``target``, by default NAME-compact.jsonl beside it, in one step.
 
-    A ``target`` that is the source replaces it; no other file is overwritten. Lines that cannot be read are named in
+    A ``target`` that is the source replaces it; no other file is overwritten. A sweep that is under way waits
+    meanwhile, and its further rows come behind the compact ones: none is lost. Lines that cannot be read are named in
     the result and are not in ``target``. Raises ResultsError where the source holds no rows or was written to
     meanwhile, and where ``target`` exists or cannot be written.
     """
@@ -74,10 +75,12 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
         if [row["row_id"] for row in read(map(json.loads, lines))] != [row["row_id"] for row in rows]:
             raise ResultsError(f"{path}: its compact rows are not its rows, which is a bug: nothing was written")
         text = "".join(f"{line}\n" for line in lines).encode("ascii")
-        now = path.stat()
-        if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-            raise ResultsError(f"{path} was written to meanwhile: nothing was written; wait until its sweep has ended")
-        files.write(end, [text])
+        with locked(path, os.O_RDWR if os.access(path, os.W_OK) else os.O_RDONLY) as (fd, _):
+            if _state(os.fstat(fd)) != _state(before):
+                raise ResultsError(
+                    f"{path} was written to meanwhile: nothing was written; wait until its sweep has ended"
+                )
+            files.write(end, [text])
     except RecursionError:
         raise ResultsError(f"{path} holds a row that is nested too deeply: nothing was written") from None
     except files.WriteError as error:
@@ -85,6 +88,10 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
     except OSError as error:
         raise ResultsError(f"{error.filename or end}: {error.strerror or error}; nothing was written") from error
     return Compacted(end, len(rows), before.st_size, len(text), store.problems)
+
+
+def _state(file: os.stat_result) -> tuple[int, ...]:
+    return file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns
 
 
 def compact(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -115,14 +115,50 @@ def _begins_a_row(head: bytes) -> bool:
     return head.startswith(_BEGINS) and (not number or number[:1].isdigit())
 
 
+_REPLACED = 100  # times in a row: on a file system whose inodes do not last it would be for ever
+
+
+@contextmanager
+def locked(path: Path, flags: int) -> Iterator[tuple[int, bool]]:
+    """The file of a path, open and locked until the end, and whether its file system has locks: some of clusters have
+    none. Where another file took its place meanwhile, as by `gpuopt compact`, it is that one."""
+    for left in reversed(range(_REPLACED)):
+        fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
+        try:
+            has_locks = _lock(fd)
+            if not has_locks or not left or _is_at(fd, path):
+                yield fd, has_locks
+                return
+        finally:
+            os.close(fd)
+
+
+def _lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except OSError as error:  # EBADF: some lock what is open for writing alone
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF):
+            raise
+        return False
+    return True
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 @checked
 class Store:
     """A results file, one JSON row a line. Reading never changes it; each append is one locked, synced write.
 
     ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
     drops). ``unsaved`` holds the rows that could not be written; each append, and ``flush``, tries them again first.
-    ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows. Nor
-    does a file that holds something else and not one row: it is somebody's.
+    ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows, but of
+    a store that was read before it became one. Nor does a file that holds something else and not one row: it is
+    somebody's.
     Threads and processes may append to one file; rows of other processes are seen after ``reload``. Two runs that
     measure the same at once should not: their blocks mix, of which ``problems`` tells. Raises ResultsError for a file
     that cannot be read, is UTF-16 or UTF-32, or that a newer gpuopt wrote; where there is none, the first append makes
@@ -297,17 +333,10 @@ class Store:
     def _locked(self) -> Iterator[int]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not self.path.exists()
-        fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX)
-            except OSError as error:  # some cluster file systems have no locks: one writer is still safe
-                if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL):
-                    raise
+        with locked(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (fd, has_locks):
+            if not has_locks:  # one writer is still safe
                 self._note("the file system has no locks: let one process write at a time")
             yield fd
-        finally:
-            os.close(fd)
         if is_new:  # a file is found after a power cut only once its directory is synced too
             parent = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             with suppress(OSError):
