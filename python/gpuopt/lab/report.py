@@ -18,7 +18,7 @@ from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.sources import stored
-from gpuopt.lab.rows.study_rows import StudyRows, joined_info
+from gpuopt.lab.rows.study_rows import StudyRows, joined_info, joined_rows
 from gpuopt.lab.rows.table import Sheet, printable, wrapped
 
 if TYPE_CHECKING:
@@ -58,13 +58,14 @@ class Study(StudyRows):
 
     @classmethod
     def joined(cls, studies: Sequence[Study]) -> Study:
-        """One study of the rows of several studies; tables and pictures still show each problem by itself.
-        Raises ParameterError for none."""
+        """One study of the rows of several studies; tables and pictures still show each problem by itself. Of
+        what several have, that counts which was measured last, by the times of the rows; where they have none, that of
+        the last study. Raises ParameterError for none."""
         if not studies:
             raise ParameterError("studies: there are none; give at least one")
         notes = dict.fromkeys(note for study in studies for note in study.notes)
         info = joined_info([study.problem_info for study in studies])
-        joined = cls((row for study in studies for row in study.rows), info, list(notes))
+        joined = cls(joined_rows([study.rows for study in studies]), info, list(notes))
         joined.interrupted = any(study.interrupted for study in studies)
         return joined
 

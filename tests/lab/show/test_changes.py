@@ -60,15 +60,15 @@ def test_what_does_not_build_any_more_failed() -> None:
     assert [one.split(" ")[0] for one in found.failed] == ["b"]
     assert not found.gone
     assert not found.ok
-    assert lab.compare(old, Study.joined([failed, old])).ok  # it ran in the end
-    assert lab.compare(old, Study.joined([old, failed])).failed  # the search of an edited kernel, in one file
+    assert lab.compare(old, Study([*failed.rows, *old.rows])).ok  # it ran in the end
+    assert lab.compare(old, Study([*old.rows, *failed.rows])).failed  # the search of an edited kernel, in one file
     cold = {"cache_state": "cold"}
     both = Study.joined([old, study({"b": 1.0}, **(timed | cold))])
     assert len(lab.compare(both, Study.joined([new, study({"b": 1.0}, **(timed | cold))])).failed) == 1
     assert lab.compare(new, old).added
     wrong = study({}, failed=("b",), **timed)
-    assert lab.compare(old, Study.joined([old, wrong])).failed  # the last counts, in one file too
-    assert lab.compare(old, Study.joined([wrong, old])).ok
+    assert lab.compare(old, Study([*old.rows, *wrong.rows])).failed  # the last counts, in one file too
+    assert lab.compare(old, Study([*wrong.rows, *old.rows])).ok
 
 
 def test_an_interval_between_sittings_is_used() -> None:
@@ -150,6 +150,20 @@ def test_the_command(tmp_path: Path) -> None:
     assert missing.exit_code == 2
 
 
+def test_the_command_takes_the_later_file_of_a_folder(tmp_path: Path) -> None:
+    sittings = {
+        "old.jsonl": study({"a": 1.0}),
+        "new/monday.jsonl": study({}, failed=("a",), **MONDAY),
+        "new/friday.jsonl": study({"a": 1.0}, **FRIDAY),
+    }
+    (tmp_path / "new").mkdir()
+    for name, one in sittings.items():
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in one.rows))
+    told = CliRunner().invoke(app, ["compare", str(tmp_path / "old.jsonl"), str(tmp_path / "new")])
+    assert told.exit_code == 0, told.output
+    assert "1 compared" in told.output
+
+
 def test_the_command_names_lines_that_were_passed_over(tmp_path: Path) -> None:
     for name in ("old", "new"):
         rows = "".join(json.dumps(row) + "\n" for row in study({"a": 1.0}).rows)
@@ -198,6 +212,35 @@ def test_the_last_of_several_drivers_is_the_last_that_was_measured() -> None:
     new = Study.joined([study({"a": time}, driver=driver) for driver, time in (("1", 1.0), ("2", 2.0), ("1", 4.0))])
     (change,) = lab.compare(old, new).changes
     assert (change.new_ms, change.word) == (4.0, "not told")
+
+
+MONDAY, FRIDAY = {"time_utc": "2026-11-23T08:00:00.000Z"}, {"time_utc": "2026-11-27T08:00:00.000Z"}
+
+
+@pytest.mark.parametrize("drivers", [("1", "1"), ("1", "2"), ("2", "1")])
+@pytest.mark.parametrize("kind", ["summary", "search"])
+def test_of_joined_studies_the_last_that_was_measured_counts(drivers: tuple[str, str], kind: str) -> None:
+    """In whatever order they are joined: a folder's files are in the order of their names."""
+    before, after = ({"driver": driver} for driver in drivers)
+    old = study({"a": 1.0, "b": 1.0, "c": 1.0})
+    monday = study({"a": 9.0, "c": 1.0}, failed=("b",), **before, **MONDAY)
+    monday.rows[-1]["kind"] = kind
+    friday = study({"a": 1.0, "b": 1.0}, failed=("c",), **after, **FRIDAY)
+    friday.rows[-1]["kind"] = kind
+    for both in ([monday, friday], [friday, monday]):
+        found = lab.compare(old, Study.joined(both))
+        assert [(one.name.split(" ")[0], one.new_ms) for one in sorted(found.changes, key=str)] == [("a", 1), ("b", 1)]
+        assert [one.split(" ")[0] for one in found.failed] == ["c"]
+
+
+def test_in_one_of_the_joined_studies_the_order_written_stands() -> None:
+    """After an edit and back, a stored row comes again, with the time at which it was measured."""
+    times = ({"a": 1.0}, MONDAY), ({"a": 5.0}, FRIDAY), ({"a": 1.0}, MONDAY)
+    edited = Study([row for time, when in times for row in study(time, **when).rows])
+    between = study({"a": 7.0}, time_utc="2026-11-25T08:00:00.000Z")
+    for both in ([edited, between], [between, edited]):
+        (change,) = lab.compare(study({"a": 1.0}), Study.joined(both)).changes
+        assert change.new_ms == 1.0
 
 
 def test_other_units_of_a_device_are_named() -> None:

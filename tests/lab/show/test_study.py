@@ -150,6 +150,20 @@ def test_studies_are_joined() -> None:
     assert len(joined.of_problem("another")) == len(other)
 
 
+def test_of_joined_studies_the_later_sitting_is_shown() -> None:
+    """Whatever the order, which stays that of the problems; without times the last study's rows stand."""
+    times = {"2026-11-23T08:00:00.000Z": 2.0, "2026-11-27T08:00:00.000Z": 1.0}
+    early, late = (
+        Study([timed("summary", "basic", ms, problem="one", time_utc=time), timed("summary", "sliced", 3.0, **place)])
+        for place, (time, ms) in zip(({"problem": "one"}, {"problem": "two"}), times.items(), strict=True)
+    )
+    for both in ([early, late], [late, early]):
+        best = Study.joined(both).groups()[0].rows
+        assert [(row["variant"], row["median_ms"]) for row in best] == [("basic", 1.0), ("sliced", 3.0)]
+    bare = [Study([timed("summary", "basic", ms)]) for ms in (2.0, 1.0)]
+    assert [Study.joined(both).summary[0]["median_ms"] for both in (bare, bare[::-1])] == [1.0, 2.0]
+
+
 def test_pictures_of_several_problems_are_files_of_their_own(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     other = [r | {"problem": "another"} for r in study_rows.rows()]

@@ -249,9 +249,9 @@ def where(row: Row, keys: Sequence[str] = PLACE) -> Hashable:
     return tuple(tuple(sorted(fact.items())) if isinstance(fact, dict) else fact for fact in facts)
 
 
-def identity(row: Row) -> Hashable:
+def identity(row: Row, keys: Sequence[str] = PLACE) -> Hashable:
     """Rows of one identity replace each other in a study: the last one stands."""
-    return (where(row), row["role"], row["configuration"] or row["variant"])
+    return (where(row, keys), row["role"], row["configuration"] or row["variant"])
 
 
 def code_of(row: Row) -> Code | None:

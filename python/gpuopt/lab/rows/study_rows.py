@@ -13,6 +13,7 @@ from gpuopt.lab.rows.energies import tell_energies
 from gpuopt.lab.rows.given_rows import usable
 from gpuopt.lab.rows.groups import (
     BESIDE,
+    PLACE,
     SECTIONS,
     Group,
     identity,
@@ -74,6 +75,25 @@ def joined_info(infos: Sequence[ProblemInfo]) -> ProblemInfo:
     if len(harness) == len(infos):
         made["harness_s"] = sum(harness)
     return made
+
+
+_ASKED = [name for name in PLACE if name not in ("unit", "driver", "footprint_bytes")]
+
+
+def joined_rows(studies: Sequence[Sequence[Row]]) -> list[Row]:
+    """The rows of several studies. Those of one configuration, whatever its driver and unit, are in the order in which
+    they were measured, on the places that they have among the others: of two sittings the later one counts. In one
+    study the order written stands: a row of before an edit that was taken back may come again."""
+    of_each: dict[Hashable, list[tuple[str, Row]]] = {}
+    places: list[Hashable] = []
+    for rows in studies:
+        latest: dict[Hashable, str] = {}
+        for row in rows:
+            places.append(one := identity(row, _ASKED))
+            latest[one] = max(latest.get(one, ""), row["time_utc"] or "")
+            of_each.setdefault(one, []).append((latest[one], row))
+    left = {one: iter(sorted(timed, key=lambda each: each[0])) for one, timed in of_each.items()}
+    return [next(left[one])[1] for one in places]
 
 
 @checked

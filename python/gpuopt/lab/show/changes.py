@@ -121,9 +121,9 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     Compared is what has the same configuration, problem, dtype, sizes, clock, protocol and cache state, of peers the
     same version; drivers, sources and versions of gpuopt may differ. So may the unit, one of several equal devices,
     which the result then names. Nothing is told where one of the two gives no verdicts, because its machine was too
-    busy or too noisy. Of what a study has more than once the last counts, and the result names it: keep several
-    sittings in studies of their own. Points of microbenchmarks and searches are not compared. Raises ParameterError
-    where the two have nothing in common.
+    busy or too noisy. Of what a study has more than once the last counts, of joined studies the last that was measured,
+    and the result names it: keep several sittings in studies of their own. Points of microbenchmarks and searches are
+    not compared. Raises ParameterError where the two have nothing in common.
 
     Examples
     --------
