@@ -13,6 +13,7 @@ from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
 from gpuopt.command_errors import Failure
 from gpuopt.command_paths import OutFile, refuse_read
+from gpuopt.configuration import Configuration
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry
 from gpuopt.lab.compiled.targets import TARGETS
 from gpuopt.lab.kernels.source import source_of
@@ -104,8 +105,10 @@ def program_command(path: str) -> click.Command:
         with programs.opened(Path(path)) as found:
             _check_out(out, programs.files_of(Path(path), found))
             own = programs.chosen(found, kernel)
-            problem = own.problem(**programs.sizes_of(sizes, own))
-            _run(problem, variants, targets, device, diff, out)
+            known = programs.sizes_of(sizes, own)
+            problem = own.problem(**known)
+            wanted = variants or program_commands.every(own, known, "gpuopt isa shows")
+            _run(problem, wanted, targets, device, diff, out)
 
     return command
 
@@ -139,7 +142,7 @@ def _check_out(out: Path | None, read: Iterable[str | Path]) -> None:
 
 def _run(
     problem: Problem,
-    variants: Sequence[str],
+    variants: Sequence[str | Configuration],
     targets: Sequence[str],
     device: Selector,
     diff: Sequence[str] | None,

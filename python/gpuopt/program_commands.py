@@ -222,14 +222,23 @@ def _admitted(kernel: Kernel, sizes: Sizes, levels: Levels, most: int) -> list[C
 
 
 def _every(kernel: Kernel, sizes: Sizes, levels: Levels, path: str) -> list[Configuration]:
-    found = _admitted(kernel, sizes, levels, MOST_COUNTED + 1)
+    named = " ".join(f"--level {name}={some[0]},{some[-1]}" for name, some in _many(kernel, levels)[:2])
+    fewer = f"keep fewer levels ({named} and so on), "
+    others = f", or find the fastest: `gpuopt tune {path}`, lab.search"
+    return every(kernel, sizes, "a study compares", levels, fewer, others)
+
+
+def every(
+    kernel: Kernel, sizes: Sizes, does: str, levels: Levels | None = None, fewer: str = "", others: str = ""
+) -> list[Configuration]:
+    """All configurations that the constraints admit for these sizes. Raises ParameterError where there are more than
+    MOST; ``does`` says whose limit it is, ``fewer`` and ``others`` what else helps than to name some."""
+    found = _admitted(kernel, sizes, levels or {}, MOST_COUNTED + 1)
     if len(found) > MOST:
         count = f"{len(found):,}" if len(found) <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-        named = " ".join(f"--level {name}={some[0]},{some[-1]}" for name, some in _many(kernel, levels)[:2])
         raise ParameterError(
-            f"{kernel.name}: it has {count} configurations for these sizes, and a study compares {MOST} at most; keep "
-            f"fewer levels ({named} and so on), name configurations (-v '{found[0]}'), or find the fastest: "
-            f"`gpuopt tune {path}`, lab.search"
+            f"{kernel.name}: it has {count} configurations for these sizes, and {does} {MOST} at most; {fewer}"
+            f"name configurations (-v '{found[0]}'){others}"
         )
     return found
 

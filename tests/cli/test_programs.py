@@ -171,6 +171,24 @@ def test_a_comparison_of_no_kernel_is_refused(
         assert out.exists() == (subjects[0] == text)
 
 
+def test_what_a_kernel_is_compiled_to_is_shown_of_all_configurations(
+    file: Path, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"saxpy(WG={group}, WIDTH={width})" for width in (1, 4) for group in (32, 64)]
+    out, device = file.with_name("rows.json"), ("--device", any_device.index)
+    result = run("isa", file, "n=500", *device, "--out", out, "--diff", names[0], names[-1])
+    assert result.exit_code == 0, result.output
+    assert sorted(row["name"] for row in json.loads(out.read_text())) == sorted(names)
+    for variant in ("saxpy", names[2]):
+        assert run("isa", file, "n=500", *device, "--out", out, "-v", variant).exit_code == 0
+        assert len(json.loads(out.read_text())) == 1
+    monkeypatch.setattr(program_commands, "MOST", 3)
+    result = run("isa", file, "n=500", *device)
+    assert result.exit_code == 2, result.output
+    said_so = "gpuopt isa shows 3 at most; name configurations (-v 'saxpy(WG=32, WIDTH=1)')"
+    assert said(result).endswith(f"saxpy: it has 4 configurations for these sizes, and {said_so}")
+
+
 @pytest.mark.usefixtures("brief_quick")
 @pytest.mark.parametrize(("old", "new"), [("a * x[i + k]", "a - x[i + k]"), ("a * x[i + k]", "a * nothing")])
 def test_a_study_of_which_nothing_is_right_exits_with_2(
