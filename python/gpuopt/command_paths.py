@@ -77,21 +77,24 @@ def check_outputs(
     read: Iterable[str | Path] = (),
     drawn: Sequence[str] = (),
 ) -> None:
-    """Raises Failure where a study would write a file twice, or over a file that is ``read``; and where the folder of a
-    table is missing, unless it is that of the rows, which is made. ``drawn`` are patterns of the names of what is drawn
-    beside the rows."""
+    """Raises Failure where a study would write a file twice, over a file that is ``read``, or to where earlier rows are
+    set aside; and where the folder of a table is missing, unless it is that of the rows, which is made. ``drawn`` are
+    patterns of the names of what is drawn beside the rows."""
     folder = Path(os.path.realpath(rows.parent))
     read = [one for one in read if os.path.isfile(one)]
     taken = {identity(path): path for path in (*matching(rows.parent, drawn), rows)}
     refuse_replacing(read, taken.values())
     goes = {same: f"where {'the rows go' if path == rows else 'the study draws'}, too" for same, path in taken.items()}
+    aside = f"{rows.stem}-[0-9]*{rows.suffix}"
+    made = {"where the study draws, too": drawn, "where earlier rows are set aside": [aside]}
     for option, path in (("--csv", csv), ("--json", json)):
         if path is None:
             continue
         refuse_read(option, path, read)
         end = Path(os.path.realpath(path))
-        if end.parent == folder and _is_of(end.name, drawn):
-            goes.setdefault(identity(path), "where the study draws, too")
+        for where, patterns in made.items():
+            if end.parent == folder and _is_of(end.name, patterns):
+                goes.setdefault(identity(path), where)
         own = f"where {option} goes, too"
         if (other := goes.setdefault(identity(path), own)) != own:
             raise Failure(f"{option}: {path} is {other}; name another file")

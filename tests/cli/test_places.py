@@ -39,6 +39,9 @@ def unmeasured(bench: Bench) -> Bench:
         (("study", "made-up", "--csv", "/dev/null"), "no regular file"),
         (("study", "made-up", "--csv", "a.x", "--json", "./a.x"), "where --csv goes, too"),
         (("study", "made-up", "--out", "o", "--csv", "o/rows.jsonl"), "where the rows go, too"),
+        (("study", "made-up", "--out", "o", "--csv", "o/rows-1.jsonl"), "o/rows-1.jsonl is where earlier rows are set"),
+        (("study", "made-up", "--out", "n", "--fresh", "--json", "n/rows-27.jsonl"), "is where earlier rows are"),
+        (("study", "microbench", "--out", "o", "--json", "aside"), "--json: aside is where earlier rows are set aside"),
         (("study", "made-up", "a.png", "--json", "./a.png"), "--json: a.png is what is studied; name another file"),
         (("study", "made-up", "a.png", "--csv", "linked"), "linked is what is studied"),
         (("study", "made-up", "o/ladder.png", "--out", "o"), "o/ladder.png: it is read, and o/ladder.png"),
@@ -73,6 +76,7 @@ def test_a_place_that_takes_no_files_is_refused_at_once(
     (tmp_path / "linked").hardlink_to(tmp_path / "a.png")
     for name in ("o/ladder.png", "o/cut.png", "o/rows.jsonl", "b.png"):
         (tmp_path / name).write_bytes(b"")
+    (tmp_path / "aside").symlink_to(tmp_path / "o" / "rows-2.jsonl")
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "ladder-x.png").hardlink_to(tmp_path / "a.png")
     (tmp_path / "p" / "sizes.png").symlink_to(tmp_path / "b.png")
