@@ -324,7 +324,7 @@ def casebook(
 
 @app.command()
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("target", required=False, type=OutFile())
+@click.argument("target", required=False, type=OutFile(over_rows=True))
 def compact(source: Path, target: Path | None) -> None:
     """Write a file of rows without raw samples, about a tenth of its size: SOURCE to TARGET.
 

@@ -34,15 +34,16 @@ class _Writable(click.Path):
 
 
 class OutFile(_Writable):
-    """A file to write; its folder is there, or is made with ``make_folder``."""
+    """A file to write; its folder is there, or is made with ``make_folder``. Rows of a study are replaced only with
+    ``over_rows``."""
 
-    def __init__(self, make_folder: bool = False) -> None:
+    def __init__(self, make_folder: bool = False, over_rows: bool = False) -> None:
         super().__init__(dir_okay=False, path_type=Path)
-        self.make_folder = make_folder
+        self.make_folder, self.over_rows = make_folder, over_rows
 
     def check(self, path: Path) -> None:
         """As the base says."""
-        files.check_file(path, self.make_folder)
+        files.check_file(path, self.make_folder, self.over_rows)
 
 
 class OutFolder(_Writable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import shutil
@@ -19,12 +20,14 @@ from gpuopt._core import Error, ParameterError
 
 OTHER_FILE = "free some space, or name another file"
 OTHER_CACHE = "free some space, or set GPUOPT_CACHE_DIR to another folder"
+_FIRST_ROW = 1 << 22  # bytes at the beginning of a file of rows in which one stands, whatever is damaged
 NO_WORKING_DIRECTORY, ELSEWHERE = "the working directory was removed", "change to a folder that is there"
 
 
 class WriteError(Error, OSError):
-    """A file that could not be written: which one, why, and the way out; ``errno`` is the system's. ``made`` is what
-    should have been kept there, where that took time to measure."""
+    """A file that could not be written, or holds what may not be lost: which one, why, and the way out; ``errno`` is
+    the system's, if it is the system that refused. ``made`` is what should have been kept there, where that took time
+    to measure."""
 
     made: object = None
 
@@ -69,11 +72,34 @@ def _real(path: str | PathLike[str]) -> Path:
         raise refused(path, error, "name another place") from error
 
 
-def check_file(path: str | PathLike[str], make_folder: bool = False) -> None:
+def check_file(path: str | PathLike[str], make_folder: bool = False, over_rows: bool = False) -> None:
     """Raises what :func:`write` would, where that can be known before there is anything to write: ParameterError for
-    what is no regular file, WriteError for a folder that takes no files."""
+    what is no regular file, WriteError for a folder that takes no files and for rows of a study."""
     refuse_irregular("path", path)
+    if not over_rows:
+        _refuse_rows(path)
     _check_takes_files(path, _real(path).parent, make_folder)
+
+
+def _refuse_rows(path: str | PathLike[str]) -> None:
+    """Raises WriteError for a file of rows, raw or compact: measurements are never deleted."""
+    if not os.path.isfile(path):
+        return
+    with _told(path, "name another file"), open(path, "rb") as file:
+        head = read_up_to(file, _FIRST_ROW)
+    if any(_is_row(line) for line in head.removeprefix(b"\xef\xbb\xbf").splitlines()):
+        raise WriteError(f"{shown(path)} holds rows of a study, which would be lost; name another file")
+
+
+def _is_row(line: bytes) -> bool:
+    """Whether it is a row of ``lab.Store``, or a template of rows, of any version; in other files they are indented."""
+    if not line.startswith(b"{") or b'"schema"' not in line:
+        return False
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return type(row.get("schema")) is int and (isinstance(row.get("kind"), str) or "shared" in row)
 
 
 def check_folder(path: str | PathLike[str]) -> None:
@@ -114,14 +140,16 @@ def write(
     make_folder: bool = False,
     aside: Path | None = None,
     way_out: str = OTHER_FILE,
+    over_rows: bool = False,
 ) -> None:
     """Writes ``parts`` to ``path``, a link to where it points, in one step; a file that was there keeps its mode.
 
-    With ``aside``, what stood at ``path`` is kept under that name too, which must be free.
+    With ``aside``, what stood at ``path`` is kept under that name too, which must be free. Rows of a study are replaced
+    only with ``over_rows``.
     Raises ParameterError where ``path`` is no regular file, WriteError, which names the file and ``way_out``, and what
     the making of ``parts`` raises; the file is then as it was.
     """
-    with _beside(path, parts, make_folder, way_out) as (beside, target), _told(path, way_out):
+    with _beside(path, parts, make_folder, way_out, over_rows) as (beside, target), _told(path, way_out):
         with _kept(target, aside):
             os.replace(beside, target)
         _sync_folder(target.parent)
@@ -139,11 +167,17 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
 
 @contextmanager
 def _beside(
-    path: str | PathLike[str], parts: Iterable[bytes], make_folder: bool = False, way_out: str = OTHER_FILE
+    path: str | PathLike[str],
+    parts: Iterable[bytes],
+    make_folder: bool = False,
+    way_out: str = OTHER_FILE,
+    over_rows: bool = False,
 ) -> Iterator[tuple[Path, Path]]:
     """A file beside another that is to take its place, written whole, and where that one is."""
     target = _real(path)
     refuse_irregular("path", target)
+    if not over_rows:
+        _refuse_rows(path)
     # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
     beside = target.with_name(f"{_beginning(target.name)}.{secrets.token_hex(8)}.tmp")
     try:

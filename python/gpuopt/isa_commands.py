@@ -17,7 +17,6 @@ from gpuopt.configuration import Configuration
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry
 from gpuopt.lab.compiled.targets import TARGETS
 from gpuopt.lab.kernels.source import source_of
-from gpuopt.lab.rows.store import Store
 from gpuopt.lab.run.instructions import planned
 from gpuopt.lab.workload import Workload
 from gpuopt.problem import Problem
@@ -133,11 +132,8 @@ def file_command(path: str) -> click.Command:
 
 
 def _check_out(out: Path | None, read: Iterable[str | Path]) -> None:
-    if out is None:
-        return
-    refuse_read("--out", out, read)
-    if out.is_file() and Store(out).rows():
-        raise Failure(f"--out: {out} holds rows of a study, which would be lost; name another file")
+    if out is not None:
+        refuse_read("--out", out, read)
 
 
 def _run(

@@ -13,7 +13,7 @@ import pytest
 click = pytest.importorskip("click")
 
 from cli_bench import Bench  # noqa: E402
-from gpuopt import lab_commands  # noqa: E402
+from gpuopt import lab, lab_commands  # noqa: E402
 from gpuopt.command_errors import Failure  # noqa: E402
 from gpuopt.lab.workload import SurveyWorkload, Workload  # noqa: E402
 from gpuopt.registry import records  # noqa: E402
@@ -83,6 +83,30 @@ def test_a_place_that_takes_no_files_is_refused_at_once(
     result = unmeasured.run(*words)
     assert result.exit_code == 2, result.output
     assert told in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("study", "made-up", "--csv"),
+        ("study", "made-up", "--json"),
+        ("study", "microbench", "--csv"),
+        ("profile", "--out"),
+        ("isa", "gemm", "--out"),
+        ("isa", __file__, "--out"),
+        ("reconstruct", __file__, "--out"),
+    ],
+)
+def test_rows_of_a_study_are_not_replaced(unmeasured: Bench, tmp_path: Path, words: tuple[str, ...]) -> None:
+    path = tmp_path / "earlier.jsonl"
+    lab.Store(path).append({"kind": "search", "status": "ok", "variant": "naive", "median_ms": 3.0})
+    held = path.read_bytes()
+    result = unmeasured.run(*words, str(path))
+    assert result.exit_code == 2, result.output
+    told = f"Invalid value for '{words[-1]}': {path} holds rows of a study, which would be lost; name another file"
+    assert told in " ".join(result.stderr.split())
+    assert path.read_bytes() == held
+    assert unmeasured.run("compact", str(path), str(path)).exit_code == 0
 
 
 def test_a_studied_picture_lies_beside_those_that_are_drawn(

@@ -130,7 +130,7 @@ def test_rows_of_a_study_are_not_replaced_by_those_of_compiled_kernels(file: Pat
     held = target.read_text()
     result = run("isa", file, "n=500", "--out", target)
     assert result.exit_code == 2, result.output
-    assert f"--out: {target} holds rows of a study, which would be lost; name another file" in said(result)
+    assert f"'--out': {target} holds rows of a study, which would be lost; name another file" in said(result)
     assert target.read_text() == held
 
 

@@ -119,6 +119,44 @@ def test_links_are_followed_and_odd_places_refused(tmp_path: Path) -> None:
         files.write(tmp_path / "absent" / "a", [b"x"])
 
 
+ROW = '{"schema":1,"kind":"block","status":"ok"}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_rows"),
+    [
+        (ROW, True),
+        (f"\ufeff{ROW}", True),
+        (f'\n{{"schema":1,"kind":"blo\n{ROW}', True),
+        (ROW.replace("1", "3"), True),  # of a later version
+        ('{"schema":2,"shared":"9f","fields":{}}\n{"like":"9f","block":3}\n', True),
+        (f'{{\n "schema": 4,\n "rows": [\n  {ROW} ]\n}}\n', False),  # a profile
+        ('{"schema": 1, "records": []}\n', False),
+        ('{"kind":"block"}\n{"schema":"1","kind":"block"}\n{"schema":' + "[" * 9999 + "\n", False),
+        ("", False),
+    ],
+)
+def test_rows_of_a_study_are_replaced_by_rows_alone(tmp_path: Path, text: str, is_rows: bool) -> None:
+    """A table, a picture or a profile that is given their name would be all that is left of them."""
+    path, link = tmp_path / "a", tmp_path / "link"
+    path.write_text(text)
+    link.symlink_to(path)
+    for call in (
+        lambda: files.check_file(link),
+        lambda: files.write(link, [b"new"]),
+        lambda: files.write_together({tmp_path / "b": b"new", path: b"new"}),
+    ):
+        if is_rows:
+            with pytest.raises(files.WriteError, match="holds rows of a study, which would be lost; name another file"):
+                call()
+            assert content(tmp_path) == {"a": text.encode(), "link": text.encode()}, "something was written"
+        else:
+            call()
+    files.check_file(path, over_rows=True)
+    files.write(path, [ROW.encode()], over_rows=True)
+    assert path.read_text() == ROW
+
+
 def test_threads_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
     path = tmp_path / "a"
     texts = [bytes([65 + n]) * 100_000 for n in range(16)]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gpuopt
-from gpuopt import Configuration, Error, ParameterError, lab, problems, unit
+from gpuopt import Configuration, Error, ParameterError, files, lab, problems, unit
 from gpuopt.lab.device import bounds, profile
 from gpuopt.lab.device.profile import Ceiling, Profile
 from gpuopt.lab.rows.schema import GROUPS, Row, new_row
@@ -244,6 +244,17 @@ def test_a_full_disk_keeps_the_earlier_profile(made: Profile, tmp_path: Path, mo
         profile.save(dataclasses.replace(made, driver="2.0"), path)
     assert path.read_text() == before
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_profile_replaces_a_profile_and_no_rows(made: Profile, tmp_path: Path) -> None:
+    few = dataclasses.replace(made, rows=made.rows[:1])  # which no template says: a whole row on a line of the file
+    path = profile.save(few, tmp_path / "profile.json")
+    assert len(profile.load(profile.save(made, path)).rows) == len(made.rows)
+    (held := lab.Store(tmp_path / "rows.jsonl")).append(point("copy", "copy", 0.5))
+    with pytest.raises(files.WriteError, match=r"rows\.jsonl holds rows of a study") as caught:
+        profile.save(made, held.path)
+    assert caught.value.made is made
+    assert len(lab.Store(held.path).rows()) == 1
 
 
 def test_profiles_print(made: Profile) -> None:

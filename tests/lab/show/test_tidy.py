@@ -14,6 +14,7 @@ from gpuopt.files import WriteError
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import is_baseline
 from gpuopt.lab.rows.schema import ResultsError
+from gpuopt.lab.rows.store import Store
 from gpuopt.lab.show import tidy
 
 
@@ -88,6 +89,15 @@ def test_pandas_has_the_same_columns(study: Study) -> None:
 def test_a_file_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:
     with pytest.raises(WriteError, match="nowhere"):
         study.to_csv(tmp_path / "nowhere" / "table.csv")
+
+
+def test_a_table_does_not_replace_rows(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    Store(path).append({"kind": "search", "status": "ok", "variant": "naive", "median_ms": 3.0})
+    for write in (study.to_csv, study.to_json):
+        with pytest.raises(WriteError, match=r"rows\.jsonl holds rows of a study, which would be lost; name another"):
+            write(path)
+    assert len(Store(path).rows()) == 1
 
 
 def test_parquet_comes_back(study: Study, tmp_path: Path) -> None:

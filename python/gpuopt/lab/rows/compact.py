@@ -80,7 +80,7 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
                 raise ResultsError(
                     f"{path} was written to meanwhile: nothing was written; wait until its sweep has ended"
                 )
-            files.write(end, [text])
+            files.write(end, [text], over_rows=True)
     except RecursionError:
         raise ResultsError(f"{path} holds a row that is nested too deeply: nothing was written") from None
     except files.WriteError as error:

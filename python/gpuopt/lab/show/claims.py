@@ -132,7 +132,7 @@ class Claims:
         texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._html(only_measured))
         texts[ROWS_FILE] = "".join(json.dumps(row, allow_nan=False) + "\n" for row in self.rows)
         for name, text in texts.items():
-            files.write(target / name, [text.encode("utf-8")], make_folder=True)
+            files.write(target / name, [text.encode("utf-8")], make_folder=True, over_rows=name == ROWS_FILE)
         paths = [target / name for name in texts]
         return paths + (self.save_pictures(target, only_measured) if pictures else [])
 
