@@ -9,7 +9,6 @@ import click
 
 from gpuopt import lab_commands
 from gpuopt.command_errors import Failure
-from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.selection import select
 from gpuopt.workloads.casebook import index, lessons, stories, tables
 from gpuopt.workloads.casebook.running import casebook
@@ -28,7 +27,7 @@ def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Pat
     interrupted. Raises ParameterError for an unknown name, Failure where rows were not saved."""
     wanted = index.chosen(names or None)
     chosen = select(device)
-    directory = out or Path("gpuopt-results") / f"casebook-{slug(device_label(chosen))}"
+    directory = out or lab_commands.folder_of("casebook", chosen)
     rows = directory / lab_commands.ROWS_FILE
     entries = "1 entry" if len(wanted) == 1 else f"{len(wanted)} entries"
     click.echo(f"{entries} on {chosen.name}, rows go to {rows}", err=True)

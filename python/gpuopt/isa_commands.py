@@ -101,8 +101,9 @@ def program_command(path: str) -> click.Command:
         diff: tuple[str, str] | None,
         out: Path | None,
     ) -> None:
-        with programs.opened(Path(path)) as found:
-            _check_out(out, programs.files_of(Path(path), found))
+        with programs.opened(Path(path)) as (found, base):
+            out = base / out if out is not None else None
+            _check_out(out, programs.files_of(base / path, found))
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
             problem = own.problem(**known)

@@ -143,7 +143,7 @@ def run_study(
     """Make the problem, sweep it, print headline and table, draw pictures, and print where they are. ``read`` are the
     files that define the workload, where some do. Returns False where it was interrupted."""
     chosen = select(device)
-    directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
+    directory = out or folder_of(workload.name, chosen)
     rows = directory / ROWS_FILE
     check_outputs(rows, csv, json, [*subjects, *read], () if no_plots else (*PLOTS, *workload.drawn))
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
@@ -181,6 +181,11 @@ def run_study(
         raise Failure(f"{error}; the rows are in {rows}") from error
     _conclude([rows, *written], result, explain)
     return True
+
+
+def folder_of(name: str, device: gpuopt.Device) -> Path:
+    """Where the rows of a study go unless told otherwise."""
+    return Path("gpuopt-results") / f"{name}-{slug(device_label(device))}"
 
 
 def _problems(
@@ -291,7 +296,7 @@ def run_survey(
     """Measure the questions, print their table, draw pictures, and print where they are. Returns False where it was
     interrupted."""
     chosen = select(device)
-    directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
+    directory = out or folder_of(workload.name, chosen)
     rows = directory / ROWS_FILE
     check_outputs(rows, csv, json, drawn=() if no_plots else workload.drawn)
     points = workload.questions(chosen, quick)

@@ -23,6 +23,7 @@ from gpuopt.lab.rows.schema import levels
 from gpuopt.lab.workload import Workload
 from gpuopt.problem import Problem
 from gpuopt.programs import Sizes
+from gpuopt.selection import select
 
 MOST = 128  # configurations of a study: all combinations of seven parameters with two levels
 MOST_COUNTED = 100_000  # configurations of a kernel, to say how many there are
@@ -92,13 +93,15 @@ def study_command(path: str) -> click.Command:
     ) -> None:
         if some and variants:
             raise click.UsageError("--level restricts all configurations, and -v names single ones: give one of them")
-        with programs.opened(Path(path)) as found:
+        with programs.opened(Path(path)) as (found, base):
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
             for variant in variants:
                 own.levels(Configuration.parse(variant))  # a level that it does not have is no row
             wanted = variants or tuple(map(str, _every(own, known, _levels_of(some), path)))
-            read = programs.files_of(Path(path), found)
+            read = programs.files_of(base / path, found)
+            given["out"] = given["out"] or lab_commands.folder_of(own.name, select(given["device"]))
+            given |= {name: base / given[name] for name in ("out", "csv", "json") if given[name] is not None}
             fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "read": read}
             if not lab_commands.run_study(_workload(own, known), sizes, **fixed, **given):
                 ctx.exit(INTERRUPT_EXIT)
@@ -128,7 +131,7 @@ def tune_command(path: str) -> click.Command:
         seconds: float | None,
         **given: Any,
     ) -> None:
-        with programs.opened(Path(path)) as found:
+        with programs.opened(Path(path)) as (found, _):
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
             search = partial(_worth_comparing, own, known, evaluations, seconds)
@@ -152,17 +155,17 @@ def run_judge(
     """Judge the kernel in ``other`` by the task of one that the file defines, and print the verdict. Returns whether it
     is right."""
     chosen = None if variant is None else Configuration.parse(variant)
-    with programs.opened(path) as found:
+    with programs.opened(path) as (found, base):
         task = programs.chosen(found, kernel)
         known = programs.sizes_of(sizes, task)
-        verdict = lab.judge(other, task, name=name, configuration=chosen, device=device, level=level, **known)
+        verdict = lab.judge(base / other, task, name=name, configuration=chosen, device=device, level=level, **known)
     click.echo(str(verdict))
     return verdict.ok
 
 
 def names_of(path: str) -> list[str]:
     """The names of the kernels that a file defines: what tunings are recorded under."""
-    with programs.opened(Path(path)) as found:
+    with programs.opened(Path(path)) as (found, _):
         return list(dict.fromkeys(kernel.name for kernel in found.values()))
 
 

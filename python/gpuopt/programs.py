@@ -7,7 +7,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,16 @@ Sizes = dict[str, Any]  # whole numbers, and floats where the kernel takes them
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[dict[str, Kernel]]:
-    """The kernels of a Python file by the names that it gives them. It is run as `python FILE` would run it, with its
-    folder first on sys.path, which ends with the context. Raises ParameterError where there is no such file, it raises,
-    or it has no kernel."""
+def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
+    """The kernels of a Python file by the names that it gives them, and the folder that relative paths of the command
+    line start from: an empty path, unless the file changed the working directory. It is run as `python FILE` would run
+    it, with its folder first on sys.path; that and the directory end with the context. Raises ParameterError where
+    there is no such file, it raises, or it has no kernel."""
     if leads_nowhere(path):
         raise ParameterError(f"{path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
     if not os.path.isfile(path):
         raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
-    searched, words = list(sys.path), list(sys.argv)
+    searched, words, here = list(sys.path), list(sys.argv), _working_directory()
     sys.path.insert(0, str(path.resolve().parent))
     sys.argv[1:] = []
     try:
@@ -36,30 +37,45 @@ def opened(path: Path) -> Iterator[dict[str, Kernel]]:
         found = {name: value for name, value in names.items() if isinstance(value, Kernel)}
         if not found:
             raise ParameterError(f"{path}: it has no kernel; write NAME = lab.Kernel(...) at its top level")
-        yield found
+        yield found, Path() if here == _working_directory() else here
     finally:
         sys.path[:], sys.argv[:] = searched, words
+        with suppress(OSError):  # it was removed
+            os.chdir(here)
+
+
+def _working_directory() -> Path:
+    """An empty path where it was removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path()
 
 
 def _run(path: Path) -> dict[str, object]:
+    whole = path.absolute()  # as Python names the file that it runs, which may change the working directory
     try:
-        return runpy.run_path(str(path), run_name=RUN_NAME)
+        return runpy.run_path(str(whole), run_name=RUN_NAME)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         what = f"{type(error).__name__}: {said}" if said else type(error).__name__
-        raise ParameterError(f"{_place(path, error)}: {what} (`gpuopt --traceback` shows the rest)") from error
+        raise ParameterError(f"{_place(path, whole, error)}: {what} (`gpuopt --traceback` shows the rest)") from error
 
 
-def _place(path: Path, error: BaseException) -> str:
-    """`kernel.py, line 3`: the innermost line in a file of the program's folder that the error comes from."""
+def _place(path: Path, whole: Path, error: BaseException) -> str:
+    """`kernel.py, line 3`: the innermost line in a file of the program's folder that the error comes from. The program
+    is called by the path that was given, not by the ``whole`` one."""
     if isinstance(error, SyntaxError) and error.filename is not None:
-        return f"{error.filename}, line {error.lineno}"
-    folder = path.resolve().parent
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_file()]
-    own = [frame for frame in frames if Path(frame.filename).resolve().parent == folder]
-    return f"{own[-1].filename}, line {own[-1].lineno}" if own else str(path)
+        file, line = error.filename, error.lineno
+    else:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_file()]
+        own = [frame for frame in frames if Path(frame.filename).resolve().parent == whole.resolve().parent]
+        if not own:
+            return str(path)
+        file, line = own[-1].filename, own[-1].lineno
+    return f"{path if file == str(whole) else file}, line {line}"
 
 
 def files_of(path: Path, kernels: Mapping[str, Kernel]) -> list[Path]:

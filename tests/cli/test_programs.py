@@ -352,6 +352,33 @@ def test_a_file_runs_as_python_runs_it(file: Path, any_device: gpuopt.Device) ->
     assert (sys.path, sys.argv) == before
 
 
+@pytest.mark.usefixtures("brief_quick")
+def test_a_file_that_changes_the_working_directory(
+    file: Path, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths of the command line lie where the user stands; those of its functions where it went."""
+    monkeypatch.chdir(file.parent)
+    (away := file.with_name("elsewhere")).mkdir()
+    text = FILE.replace("y: {", "y: Path(__file__).parent.samefile('..') and {")
+    file.write_text(f"import os\nfrom pathlib import Path\nos.chdir('elsewhere')\n{text}")
+    (away / "other.cl").write_text(own_kernels.SAXPY)
+    file.with_name("other.cl").write_text(own_kernels.SAXPY.replace("< n)", "< n - 1)"))
+    size, on_device = "n=500", ["--device", any_device.index]
+    assert run("judge", "mine.py", "other.cl", size, "--level", "quick", *on_device).exit_code == 1
+    study = ["study", "mine.py", size, "--quick", "--no-plots", "--level", "WG=32", *on_device]
+    assert "--csv: mine.py is what is studied" in said(run(*study, "--csv", "mine.py")).replace(f"{file.parent}/", "")
+    result = run(*study, "--out", "out", "--csv", "t.csv", "--json", "t.json")
+    assert result.exit_code == 0, result.output
+    assert all((file.parent / name).exists() for name in ("out/rows.jsonl", "t.csv", "t.json"))
+    assert run(*study).exit_code == 0
+    assert run("isa", "mine.py", size, "--out", "isa.json", *on_device).exit_code == 0
+    assert len([*file.parent.glob("gpuopt-results/*/rows.jsonl"), file.with_name("isa.json").stat()]) == 2
+    assert [path.name for path in away.iterdir()] == ["other.cl"]
+    assert Path.cwd() == file.parent
+    file.write_text("import os\nos.chdir('elsewhere')\nos.nothing")
+    assert said(run("study", "mine.py")).startswith("gpuopt: mine.py, line 3: AttributeError: ")
+
+
 def test_the_help_says_that_files_are_run(file: Path) -> None:
     file.write_text("raise RuntimeError\n")
     for group in ("study", "tune"):
