@@ -13,7 +13,7 @@ import pytest
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
 from gpuopt.tomo.filters import WINDOWS
-from gpuopt.tomo.redundancy import fan_weights, parker
+from gpuopt.tomo.redundancy import Arc, fan_weights, parker
 
 R, D, COLUMNS, DU = 500.0, 1000.0, 192, 1.2
 BALL = gt.sphere(18.0, (6.0, -4.0, 3.0))
@@ -249,6 +249,64 @@ def test_bad_input_of_fbp(call: Any, error: type[Exception], word: str) -> None:
     scan = disc_scan("parallel")
     with pytest.raises(error, match=word):
         call(gt.NumpyProjector(scan, FLAT), DISC.project(scan, dtype=float))
+
+
+TURN = 2 * math.pi
+
+
+@pytest.mark.parametrize(
+    ("kind", "angles", "on_end", "offset"),
+    [
+        ("parallel", np.arange(45) * math.pi / 45, 0.0, 0.0),
+        ("parallel", np.arange(45) * math.pi / 45, math.pi, 0.0),
+        ("parallel", np.arange(60) * TURN / 60, TURN, 12.0),
+        ("flat", np.arange(60) * TURN / 60, 0.0, 0.0),
+        ("arc", np.arange(60) * TURN / 60, TURN, 18.0),
+        ("flat", np.arange(60) * TURN / 90, 0.0, 0.0),
+        ("flat", -np.arange(60) * TURN / 90, TURN, 0.0),
+    ],
+    ids=["half turn", "half turns on end", "displaced", "turn", "displaced fan", "short", "short, turns later"],
+)
+def test_repeated_views_count_alike(kind: str, angles: np.ndarray, on_end: float, offset: float) -> None:
+    """Passes of one scan, each with its own noise, give the mean of their images, in any order of the views."""
+
+    def operator(angles: np.ndarray) -> gt.NumpyProjector:
+        if kind == "parallel":
+            return gt.NumpyProjector(gt.parallel2d(angles, 64, offset=offset, units="rad"), FLAT)
+        fan = gt.fan(angles, 100.0, 150.0, 72, 1.5, curved=kind == "arc", offset=offset, units="rad")
+        return gt.NumpyProjector(fan, FLAT)
+
+    passes, random, once = 4, np.random.default_rng(3), operator(angles)
+    p = DISC.project(once.geometry, 4, dtype=np.float64) + random.normal(0, 0.3, (passes, *once.data_shape))
+    mean = np.mean([gt.fbp(once, one) for one in p], axis=0)
+    if on_end == math.pi:
+        p[1::2] = p[1::2, :, ::-1].copy()
+    p, turned = p.reshape(-1, p.shape[-1]), np.concatenate([angles + i * on_end for i in range(passes)])
+    for order in (np.arange(len(p)), random.permutation(len(p))):
+        np.testing.assert_allclose(gt.fbp(operator(turned[order]), p[order]), mean, atol=1e-8 * np.abs(mean).max())
+
+
+def test_places_of_views() -> None:
+    for period in (math.pi, TURN):
+        step = period / 40
+        even = np.arange(40) * step
+        for around in (0.0, 1e-15, 1e-9, 1e-6):  # on both sides of where the period ends, too
+            near = np.concatenate([even, even + around, even - around])
+            np.testing.assert_allclose(Arc.of(near, period).shares(closed=True), step / 3, rtol=1e-4)
+        uneven = np.r_[0, 1, 1, 1, 5, 9] * step  # 3 steps from place to place in the mean
+        np.testing.assert_allclose(Arc.of(uneven, period).shares(closed=False)[:4] / step, [2, *[2.5 / 3] * 3])
+
+
+def test_dense_views_are_not_at_one_place() -> None:
+    dense = np.linspace(0, 1e-4, 3000)
+    arc = Arc.of(dense, math.pi)
+    assert arc.at[-1] == 2999
+    np.testing.assert_allclose(arc.shares(closed=False), dense[1], rtol=1e-4)
+    # Among views that lie wide apart, places of dense ones stay far narrower than a step.
+    among = Arc.of(np.concatenate([np.deg2rad(np.arange(180)), 1 + 10 * dense]), math.pi)
+    width = [np.ptp(among.along[among.at == place]) for place in range(among.at[-1] + 1)]
+    assert max(width) < 1e-3 * math.pi / len(width)
+    assert among.shares(closed=True).sum() == pytest.approx(math.pi)
 
 
 @pytest.mark.parametrize("interpolation", ["nearest", "cubic"])

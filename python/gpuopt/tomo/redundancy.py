@@ -180,6 +180,21 @@ def _stretched(arc: Arc) -> Float64Array:
     return shares * max(1.0, math.pi / covered)
 
 
+def _places(along: Float64Array) -> np.ndarray:
+    """The number of each view's place, from 0, of angles that rise from 0. A place reaches no further from its first
+    view than ``_SAME`` mean gaps between places, so that dense views do not become one."""
+    starts = np.ones(len(along), bool)
+    while True:
+        places = int(starts.sum())
+        beyond = np.searchsorted(along, along + _SAME * along[-1] / max(places - 1, 1), side="right").tolist()
+        starts[:], view = False, 0
+        while view < len(along):
+            starts[view], view = True, beyond[view]
+        if int(starts.sum()) == places:
+            found: np.ndarray = np.cumsum(starts) - 1
+            return found
+
+
 @dataclass(frozen=True, eq=False)
 class Arc:
     """View angles around a circle that repeats after ``period``, in the scan's sense of rotation, beginning behind the
@@ -189,10 +204,12 @@ class Arc:
     """The views' indices in this order."""
     along: Float64Array
     """Their angles in this order, rising from 0."""
+    at: np.ndarray
+    """The numbers of their places in this order, rising from 0."""
     gap: float
     """The widest gap between neighbours, rad."""
     hole: float
-    """The widest of the other gaps, rad; as are the next two, 0 where there is a single view."""
+    """The widest of the other gaps between places, rad; as are the next two, 0 where there is a single place."""
     step: float
     """Their mean."""
     usual: float
@@ -209,14 +226,14 @@ class Arc:
         sorted_places = place[order]
         gaps = np.diff(sorted_places, append=sorted_places[0] + period)
         widest = int(np.argmax(gaps))
-        others = np.sort(np.delete(gaps, widest))
-        others = others[others > _SAME * period / len(gaps)]
+        order = np.roll(order, -widest - 1)
+        along = (place[order] - place[order[0]]) % period
+        at = _places(along)
+        others = np.sort(np.roll(gaps, -widest - 1)[:-1][np.diff(at) > 0])
         hole, step = (float(of(others)) if others.size else 0.0 for of in (np.max, np.mean))
         usual = float(others[: len(others) - max(len(others) // 10, len(others) > 1)].mean()) if others.size else 0.0
         usual = step if hole <= 2 * _SPARSE * usual else usual
-        order = np.roll(order, -widest - 1)
-        along = (place[order] - place[order[0]]) % period
-        return cls(order, along, float(gaps[widest]), hole, step, usual, sense)
+        return cls(order, along, at, float(gaps[widest]), hole, step, usual, sense)
 
     @property
     def span(self) -> float:
@@ -233,11 +250,13 @@ class Arc:
         return self.gap <= max(_SPARSE * self.usual, lost)
 
     def shares(self, closed: bool) -> Float64Array:
-        """The angle around each view that is nearer to it than to other views; where the arc is not ``closed``, the
-        first and the last view reach half a step beyond it."""
+        """The angle around each view that is nearer to it than to other views, and for the views at one place equal
+        parts of what is nearer to the place; where the arc is not ``closed``, the first and the last place reach half a
+        step beyond it."""
         end = self.gap if closed else self.step
         gaps = np.concatenate([[end], np.diff(self.along), [end]])
-        return self._by_view((gaps[1:] + gaps[:-1]) / 2)
+        of_places = np.bincount(self.at, (gaps[1:] + gaps[:-1]) / 2) / np.bincount(self.at)
+        return self._by_view(of_places[self.at])
 
     def _by_view(self, values: Float64Array) -> Float64Array:
         found = np.empty(len(values))
