@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import lsqr
 
+import gpuopt
 import gpuopt.tomo as gt
-from gpuopt import ParameterError
+from gpuopt import ArrayError, ParameterError
 from iterations import TABLE, B, MatrixOperator, trail
 from rays import apart
 
@@ -137,6 +138,71 @@ def test_cgls_stops_where_nothing_is_left() -> None:
     np.testing.assert_allclose(result.image, [1, 2], atol=1e-14)
     nothing = gt.cgls(A, np.zeros(3), 5)
     assert (nothing.ended, nothing.iterations, nothing.image.tolist()) == ("converged", 0, [0, 0])
+
+
+EVERY: list[Any] = [gt.sirt, gt.sart, gt.os_sart, gt.cgls, gt.mlem, gt.os_em]
+
+
+def small(pixel: float, norm: float) -> tuple[gt.NumpyProjector, np.ndarray]:
+    """A scan with pixels of some mm, and projections of a norm."""
+    A = gt.NumpyProjector(gt.parallel2d(9, 12, pixel), gt.Volume((8, 8), pixel))
+    p = gt.sphere(3 * pixel).project(A.geometry, 4, dtype=np.float64)
+    return A, p * (norm / np.linalg.norm(p))
+
+
+@pytest.mark.parametrize("limit", [None, 20000])
+@pytest.mark.parametrize(
+    ("pixel", "norm"),
+    [
+        (1e-12, 1e-30),
+        (1e-12, 1e-18),
+        (1e-12, 1e15),
+        (1e-9, 1e-28),
+        (1e-6, 1e-29),
+        (1e6, 1e30),
+        (1e9, 1e20),
+        (1e11, 1e30),
+    ],
+)
+def test_cgls_by_pixels_of_any_size(any_device: gpuopt.Device, pixel: float, norm: float, limit: int | None) -> None:
+    """Where projections and image lie within float32, A^T A b may not."""
+    plain, p = small(pixel, norm)
+    A = gt.Projector(plain.geometry, plain.volume, device=any_device, memory_limit=limit)
+    mask = np.arange(64).reshape(8, 8) > 8
+    for options in ({}, {"mask": mask}):
+        want, found = gt.cgls(plain, p, 5, **options), gt.cgls(A, p.astype(np.float32), 5, **options)
+        assert apart(found, want.image) < 1e-4
+        np.testing.assert_allclose(found.residuals, want.residuals, rtol=1e-4)
+        np.testing.assert_allclose(found.weighted, want.weighted, rtol=1e-3)
+    x0 = gt.cgls(plain, p, 2).image
+    found = gt.cgls(A, p.astype(np.float32), 3, x0=x0.astype(np.float32))
+    assert apart(found, gt.cgls(plain, p, 3, x0=x0).image) < 1e-4
+
+
+def test_cgls_of_data_scaled_by_powers_of_two_is_scaled(any_device: gpuopt.Device) -> None:
+    plain, p = small(1.0, 1.0)
+    A = gt.Projector(plain.geometry, plain.volume, device=any_device)
+    want = gt.cgls(A, p.astype(np.float32), 5)
+    for exponent in (-60, -1, 60):
+        found = gt.cgls(A, np.ldexp(p.astype(np.float32), exponent), 5)
+        np.testing.assert_array_equal(np.ldexp(found.image, -exponent), want.image)
+        np.testing.assert_array_equal(np.ldexp(found.residuals, -exponent), want.residuals)
+        np.testing.assert_array_equal(np.ldexp(found.weighted, -exponent), want.weighted)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("limit", [None, 20000])
+@pytest.mark.parametrize("algorithm", EVERY)
+def test_images_beyond_float32_are_refused(any_device: gpuopt.Device, algorithm: Any, limit: int | None) -> None:
+    plain, p = small(1e-12, 1e30)
+    A = gt.Projector(plain.geometry, plain.volume, device=any_device, memory_limit=limit)
+    for iterations in (1, 3):
+        with pytest.raises(ArrayError, match=r"^projections: their image is beyond float32; scale "):
+            algorithm(A, p.astype(np.float32), iterations)
+    plain, p = small(1e11, 1.0)
+    A = gt.Projector(plain.geometry, plain.volume, device=any_device, memory_limit=limit)
+    with pytest.raises(ArrayError, match=r"^x0: its projections are beyond float32; scale "):
+        gt.cgls(A, p.astype(np.float32), 1, x0=np.full((8, 8), 1e28, np.float32))
 
 
 PLAIN = gt.NumpyProjector(gt.parallel2d(4, 8), gt.Volume((8, 8)))

@@ -17,7 +17,7 @@ from gpuopt.tomo.blocks import Blocks
 from gpuopt.tomo.kinds import AnyArray, Given, Subsets
 from gpuopt.tomo.operators import Norms, Operator
 from gpuopt.tomo.ordering import blocks_of, visits
-from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps
+from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps, to_one
 
 _BLOCKS = 10  # of views unless told otherwise, or one for each view if there are fewer
 _UNREAD = 8  # norms of blocks that a device may still be at work on
@@ -68,7 +68,7 @@ def sirt(
 
     Raises
     ------
-    ParameterError, ArrayError, and what the operator raises
+    ParameterError, ArrayError (also where the image leaves the dtype), and what the operator raises
 
     Examples
     --------
@@ -199,15 +199,14 @@ def cgls(
     run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
     backend = run.backend
     with run.until_interrupted():
-        spare = backend.copy(run.image)
-        if run.from_zeros:
-            r = backend.copy(run.b)
-        else:
-            r = A.forward(run.image)
-            backend.axpy(-1.0, r, run.b, out=r)
-        g = run.masked(A.back(r))
-        p, w = backend.copy(g), backend.full(A.data_shape, 0.0)
-        first = gamma = backend.dot(g, g)
+        spare, w = backend.copy(run.image), backend.full(A.data_shape, 0.0)
+        r, scale = run.residual(w)
+        g, p = run.masked(A.back(r)), backend.full(A.image_shape, 0.0)
+        near = to_one(math.sqrt(backend.dot(g, g)))  # else A^T A b, of the order of b pixel^2, may leave float32
+        backend.axpy(near, g, p, out=p)
+        backend.axpy(near, r, w, out=r)
+        scale *= near
+        first = gamma = near**2 * backend.dot(g, g)
         for _ in range(run.iterations):
             if gamma <= first * float(np.finfo(backend.dtype).eps) ** 2:
                 run.ended = "converged"
@@ -215,12 +214,12 @@ def cgls(
             began, met = time.perf_counter(), math.sqrt(backend.dot(r, r))
             w = A.forward(p, out=w)
             step = gamma / backend.dot(w, w)
-            backend.axpy(step, p, run.image, out=spare)
+            backend.axpy(step / scale, p, run.image, out=spare)
             backend.axpy(-step, w, r, out=r)
             g = run.masked(A.back(r, out=g))
             before, gamma = gamma, backend.dot(g, g)
             backend.axpy(gamma / before, p, g, out=p)
-            spare = run.finish(spare, met, math.sqrt(before), time.perf_counter() - began)
+            spare = run.finish(spare, met / scale, math.sqrt(before) / scale, time.perf_counter() - began)
             if run.stops():
                 break
     return run.result()

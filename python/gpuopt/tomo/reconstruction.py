@@ -147,6 +147,11 @@ class Steps:
         return self.relaxation * self.decay**iteration
 
 
+def to_one(norm: float) -> float:
+    """The power of two that brings a norm to between 1/2 and 1; 1 for 0."""
+    return math.ldexp(1.0, -math.frexp(norm)[1])
+
+
 class Run:
     """A running reconstruction: its arguments, the image of the last finished iteration, and the history."""
 
@@ -189,6 +194,24 @@ class Run:
         """Fills the first image, before any iteration."""
         self.from_zeros = False
         self.backend.fill(self.image, value)
+
+    def residual(self, zeros: Array) -> tuple[Array, float]:
+        """``scale`` (b - A x) of the first image x, and ``scale``: a power of two, so that no digit changes, which
+        brings the norm near 1. ``zeros`` are projections. Raises ArrayError where A x is beyond the dtype."""
+        backend = self.backend
+        if self.from_zeros:
+            r = backend.copy(self.b)
+        else:
+            r = self.A.forward(self.image)
+            backend.axpy(-1.0, r, self.b, out=r)
+        norm = math.sqrt(backend.dot(r, r))
+        if not math.isfinite(norm):
+            raise ArrayError(
+                f"x0: its projections are beyond {np.dtype(backend.dtype)}; scale projections and x0 alike"
+            )
+        scale = to_one(norm)
+        backend.axpy(scale, r, zeros, out=r)
+        return r, scale
 
     @contextmanager
     def until_interrupted(self) -> Iterator[None]:
@@ -233,6 +256,12 @@ class Run:
                 f"{low:.3g} to {most:.3g}; scale projections and images alike"
             )
 
+    def _require_finite(self, norm: float) -> None:
+        if not math.isfinite(norm):
+            raise ArrayError(
+                f"projections: their image is beyond {np.dtype(self.backend.dtype)}; scale projections and images alike"
+            )
+
     def refuse_negative(self, name: str, given: Array, work: Array) -> None:
         """Raises ArrayError where an array holds a number below 0; ``work`` is of its shape, and overwritten."""
         backend = self.backend
@@ -266,7 +295,9 @@ class Run:
         return found / there if there > 0 else 0.0
 
     def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
-        """Records an iteration; returns the array of the previous image, which may now be overwritten."""
+        """Records an iteration; returns the array of the previous image, which may now be overwritten. Raises
+        ArrayError where the iteration has left the numbers of the dtype."""
+        self._require_finite(plain)
         before, history = self._finished
         self._finished = (image, (*history, (plain, weighted, seconds)))
         return before
@@ -300,6 +331,7 @@ class Run:
 
     def result(self) -> Reconstruction:
         last, history = self._finished
+        self._require_finite(self.backend.dot(last, last))
         table = np.array(history, dtype=np.float64).reshape(-1, 3)
         image = self.backend.give(last, like=self.like)
         return Reconstruction(image, table[:, 0], table[:, 1], table[:, 2], self.ended)
