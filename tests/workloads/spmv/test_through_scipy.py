@@ -144,6 +144,27 @@ def test_products_without_a_diagonal_inside_are_zeros(any_device: gpuopt.Device)
         beyond @ sparse.eye_array(4, format="dia")
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (((1, 1), [1], (3, 3)), ((1, 1), [1], (3, 3))),
+        (((1, 2), [2], (2, 3)), ((1, 1), [0], (3, 3))),
+        (((2, 4), [-2, 0], (2, 1)), ((2, 1), [1, 2], (1, 3))),
+        (((1, 3), [0], (3, 3)), ((1, 1), [0], (3, 3))),
+        (((1, 3), [-2], (3, 3)), ((1, 3), [-1], (3, 3))),
+        (((1, 2), [-1], (3, 4)), ((2, 3), [2, -3], (4, 3))),
+    ],
+    ids=["none given", "none given on the left", "outside", "some meet", "beside each other", "wide and narrow"],
+)
+def test_products_of_entries_that_do_not_meet_are_zeros(any_device: gpuopt.Device, one: Any, other: Any) -> None:
+    """SciPy 1.17 ends in an error of its own in some such cases."""
+    a, b = (sparse.dia_array((np.ones(data, np.float32), at), shape=shape) for data, at, shape in (one, other))
+    M, N = DiaMatrix(a, device=any_device), DiaMatrix(b, device=any_device)
+    for made in (M @ N, M @ b, a @ N):
+        assert isinstance(made, DiaMatrix)
+        np.testing.assert_array_equal(made.toarray(), a.toarray() @ b.toarray())
+
+
 def test_what_narrow_data_leave_out_is_no_entry(any_device: gpuopt.Device) -> None:
     ours, theirs = both(any_device, length=4)
     with np.errstate(divide="ignore"):  # of zeros beside the matrix

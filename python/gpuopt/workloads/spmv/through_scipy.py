@@ -53,17 +53,23 @@ def _wide(A: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _matrix_product(A: Any, B: Any) -> Any:
-    """``A @ B``, zeros where no diagonal of it lies inside or data have no columns: SciPy 1.17 ends in an error of its
-    own there."""
+    """``A @ B``, zeros where no given entries of both meet: SciPy 1.17 ends in an error of its own in some such
+    cases."""
     from scipy.sparse import dia_array
 
     if getattr(A, "format", None) != "dia" or getattr(B, "format", None) != "dia" or A.shape[1] != B.shape[0]:
         return A @ B
-    shape = (A.shape[0], B.shape[1])
-    diagonals = np.add.outer(A.offsets.astype(np.int64), B.offsets.astype(np.int64))
-    inside = (diagonals > -shape[0]) & (diagonals < shape[1])
-    stored = all(one.data.shape[1] for one in (A, B))
-    return A @ B if stored and inside.any() else dia_array(shape, dtype=np.result_type(A.dtype, B.dtype))
+    (first, end), below = _given_columns(A), B.offsets.astype(np.int64)
+    first_row, end_row = (columns - below for columns in _given_columns(B))
+    meet = np.maximum.outer(first, first_row) < np.minimum.outer(end, end_row)
+    return A @ B if meet.any() else dia_array((A.shape[0], B.shape[1]), dtype=np.result_type(A.dtype, B.dtype))
+
+
+def _given_columns(A: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where the given entries of each stored diagonal begin and end: the first column, and the one behind the last."""
+    rows, columns = A.shape
+    offsets = A.offsets.astype(np.int64)
+    return np.maximum(offsets, 0), np.minimum(offsets + rows, min(columns, A.data.shape[1]))
 
 
 class ParameterIndexError(ParameterError, IndexError):
