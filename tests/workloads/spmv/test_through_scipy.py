@@ -175,6 +175,17 @@ def test_what_narrow_data_leave_out_is_no_entry(any_device: gpuopt.Device) -> No
     assert ours.tocsr().nnz == ours.nnz == theirs.nnz
 
 
+@pytest.mark.parametrize("length", [1, 4, 7, 30])
+def test_what_goes_to_scipy_is_taken_back(any_device: gpuopt.Device, length: int) -> None:
+    ours, theirs = both(any_device, length=length)
+    for matrix in (ours, ours.T):
+        host = matrix.to_scipy()
+        np.testing.assert_array_equal(DiaMatrix(host, device=any_device).toarray(), matrix.toarray())
+        x = np.arange(matrix.shape[1], dtype=np.float32)
+        np.testing.assert_array_equal(gpuopt.spmv(host, x, device=any_device), matrix @ x)
+    np.testing.assert_array_equal(ours.to_scipy().toarray(), theirs.toarray())
+
+
 def test_a_copy_is_the_matrix_itself(any_device: gpuopt.Device) -> None:
     ours, theirs = both(any_device)
     assert ours.copy() is ours.asformat("dia") is ours.asformat(None) is ours

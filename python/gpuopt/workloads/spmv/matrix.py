@@ -308,7 +308,7 @@ class DiaMatrix(ThroughScipy):
         """Return a copy as SciPy's ``dia_array``, as wide as the data that were given. Needs SciPy."""
         from scipy.sparse import dia_array
 
-        data = self._handle.download()[:, : self._extent[1]]
+        data = np.ascontiguousarray(self._handle.download()[:, : self._extent[1]])
         return dia_array((data, self.offsets), shape=self.shape)
 
     def _from_scipy(self, made: dia_array) -> DiaMatrix:
