@@ -308,10 +308,10 @@ def test_a_row_that_comes_while_the_file_is_replaced_is_kept(tmp_path: Path, mon
     writer, write = Store(raw), files.write
     late = threading.Thread(target=writer.append, args=(new_row(kind="search", status="ok", variant="late"),))
 
-    def meanwhile(*arguments: Any) -> None:
+    def meanwhile(*arguments: Any, **how: Any) -> None:
         late.start()
         late.join(0.3)
-        write(*arguments)
+        write(*arguments, **how)
 
     monkeypatch.setattr(files, "write", meanwhile)
     rows = compact.compact_file(raw, raw).rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_rows_of_two_codes_of_a_baseline_are_not_paired(before: Row, after: Row,
 
 
 def test_blocks_left_of_a_longer_comparison_are_not_held_against_another_baseline(tmp_path: Path) -> None:
-    """Two kernels are equally fast; their baseline is edited, and one of them is measured again in fewer blocks."""
+    """Of two kernels whose baseline is edited, one is measured again in fewer blocks."""
     one: Row = {"source_sha256": "one"}
     base: list[Row] = [{"source_sha256": "a"}, {"source_sha256": "b"}]
     for name in ("rows.jsonl", "compact.jsonl"):
@@ -153,7 +154,7 @@ def test_blocks_left_of_a_longer_comparison_are_not_held_against_another_baselin
             store.append_all([study_rows.timed("summary", of, 10.0 / ratio, **known | code)])
         study = Study.load(compact.compact_file(store.path).target if "compact" in name else store.path)
         found = study.speedup("sliced", "tlp")
-        assert (found.mid, found.verdict, found.blocks) == (pytest.approx(1, rel=0.01), "SAME", 6)
+        assert (found.mid, found.verdict, found.blocks) == (pytest.approx(0.5, rel=0.01), None, 0)  # of 5 and 10 ms
         assert study.speedup("sliced", "basic").mid == 2.0
         assert study.speedup("tlp", "basic").verdict is None
 
@@ -170,6 +171,44 @@ def test_blocks_of_a_peer_before_an_edit_are_not_those_of_the_one_after(tmp_path
     study = Study.load(store.path)
     found = study.speedup("P", "sliced")
     assert (found.mid, found.blocks) == (pytest.approx(5, rel=0.01), 7)
+
+
+def test_blocks_of_an_earlier_longer_comparison_are_not_those_of_a_later_one(tmp_path: Path) -> None:
+    """The second one took nothing over, as after a profile was made: the clock was another."""
+    code: Row = {"source_sha256": "k"}
+    store = Store(tmp_path / "rows.jsonl")
+    for blocks, times in ((16, {"sliced": 1.0, "tlp": 3.0}), (6, {"sliced": 3.0, "tlp": 1.0})):
+        for block in range(blocks):
+            rows = [row | code for row in a_pass(block, 1.0, ["basic", "sliced", "tlp"])]
+            store.append_all([row | {"ratio": times.get(str(row["variant"]), 1.0) * row["ratio"]} for row in rows])
+        for name, time in {"basic": 1.0, **times}.items():
+            known: Row = {"baseline": "basic", "env_hash": "e", "clock": "event", "blocks": blocks, "method": "rank"}
+            known |= {"ratio": time, "ratio_lo": time, "ratio_hi": time, "verdict": "SAME", "role": "variant"}
+            store.append_all([study_rows.timed("summary", name, 10 * time, **known | code)])
+    compact.compact_file(store.path)
+    for name in ("rows.jsonl", "rows-compact.jsonl"):
+        found = Study.load(tmp_path / name).speedup("sliced", "tlp")
+        assert (found.mid, found.blocks) == (pytest.approx(3, rel=0.01), 6), name
+
+
+def test_joined_studies_pair_blocks_of_the_later_sitting(tmp_path: Path) -> None:
+    """Also where one is of a compact file, whose blocks have no times, and whichever comes first."""
+    stores = []
+    for day, ratio in ((23, 0.5), (27, 2.0)):
+        stores.append(store := Store(tmp_path / f"{day}.jsonl"))
+        for block in range(6):
+            rows = a_pass(block, 1.0, ["basic", "sliced", "tlp"])
+            rows = [row | ({"ratio": ratio} if row["variant"] == "sliced" else {}) for row in rows]
+            store.append_all([row | {"time_utc": f"2026-11-{day}T08:00:0{block}Z"} for row in rows])
+        for name, time in {"basic": 1.0, "sliced": ratio, "tlp": 1.0}.items():
+            known: Row = {"baseline": "basic", "env_hash": "e", "clock": "event", "blocks": 6, "method": "rank"}
+            known |= {"ratio": time, "time_utc": f"2026-11-{day}T09:00:00Z", "role": "variant"}
+            store.append_all([study_rows.timed("summary", name, 10 * time, **known)])
+        compact.compact_file(store.path)
+    for names in itertools.permutations(("23", "27-compact")), itertools.permutations(("23-compact", "27")):
+        for pair in names:
+            found = Study.joined([Study.load(tmp_path / f"{name}.jsonl") for name in pair])
+            assert found.speedup("sliced", "tlp").mid == pytest.approx(2, rel=0.01), pair
 
 
 def test_what_did_not_end_is_of_the_last_code(tmp_path: Path) -> None:

@@ -147,10 +147,14 @@ class Group:
         return next(iter(codes)) if len(codes) == 1 else None
 
     def own_blocks(self, row: Row) -> list[Row]:
-        """The good blocks of a row's configuration, of its environment and code: none of what an edit has replaced."""
+        """The good blocks of a row's configuration, of its environment and code; as many as a summary is of, the last:
+        none of what an edit has replaced, and none that an earlier, longer run has left."""
         mine = self.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
         here = [block for block in mine if row["env_hash"] in (block["env_hash"], None) or is_earlier(row)]
-        return [block for block in here if code_of(block) == code_of(row)]
+        own = [block for block in here if code_of(block) == code_of(row)]
+        if row["kind"] != "summary" or not row["blocks"] or len(own) <= row["blocks"]:
+            return own
+        return sorted(own, key=lambda block: self.passes[id(block)] or 0)[-row["blocks"] :]
 
     @cached_property
     def codes_of_baselines(self) -> dict[int, frozenset[Code]]:

@@ -83,14 +83,20 @@ _ASKED = [name for name in PLACE if name not in ("unit", "driver", "footprint_by
 def joined_rows(studies: Sequence[Sequence[Row]]) -> list[Row]:
     """The rows of several studies. Those of one configuration, whatever its driver and unit, are in the order in which
     they were measured, on the places that they have among the others: of two sittings the later one counts. In one
-    study the order written stands: a row of before an edit that was taken back may come again."""
+    study the order written stands: a row of before an edit that was taken back may come again. A study's blocks of one
+    problem stay together, by the latest time that it has there: those of compact files have none of their own."""
     of_each: dict[Hashable, list[tuple[str, Row]]] = {}
     places: list[Hashable] = []
     for rows in studies:
+        last: dict[Hashable, str] = {}
+        for row in rows:
+            place = where(row, _ASKED)
+            last[place] = max(last.get(place, ""), row["time_utc"] or "")
         latest: dict[Hashable, str] = {}
         for row in rows:
-            places.append(one := identity(row, _ASKED))
-            latest[one] = max(latest.get(one, ""), row["time_utc"] or "")
+            one = where(row, _ASKED) if row["kind"] == "block" else identity(row, _ASKED)
+            places.append(one)
+            latest[one] = last[one] if row["kind"] == "block" else max(latest.get(one, ""), row["time_utc"] or "")
             of_each.setdefault(one, []).append((latest[one], row))
     left = {one: iter(sorted(timed, key=lambda each: each[0])) for one, timed in of_each.items()}
     return [next(left[one])[1] for one in places]
