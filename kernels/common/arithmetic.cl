@@ -62,14 +62,26 @@ KERNEL arithmetic_reciprocal(global float *x, global const float *largest, const
     EACH(AT4(x) = select((float4)(0), 1 / READ4(x), READ4(x) > least), x[i] = inverse_above(x[i], least))
 }
 
+// x + change, and 0 where no more than `rounding` of x is left.
+inline float4 left4(const float4 x, const float4 weights, const float4 g, const float rounding) {
+    const float4 sum = fma(weights, g, x);
+    return select(sum, (float4)(0), fabs(sum) <= rounding * fabs(x));
+}
+
+inline float left(const float x, const float weights, const float g, const float rounding) {
+    const float sum = fma(weights, g, x);
+    return fabs(sum) <= rounding * fabs(x) ? 0 : sum;
+}
+
 KERNEL arithmetic_update(global const float *x, const float step, global const float *weights, global const float *g, const float low,
-                         const float high, global const float *mask, const int masked, global float *out, const ulong n) {
+                         const float high, const float rounding, global const float *mask, const int masked, global float *out,
+                         const ulong n) {
     if (masked) {
-        EACH(AT4(out) = READ4(mask) * fmin(fmax(fma(step * READ4(weights), READ4(g), READ4(x)), low), high),
-             out[i] = mask[i] * fmin(fmax(fma(step * weights[i], g[i], x[i]), low), high))
+        EACH(AT4(out) = READ4(mask) * fmin(fmax(left4(READ4(x), step * READ4(weights), READ4(g), rounding), low), high),
+             out[i] = mask[i] * fmin(fmax(left(x[i], step * weights[i], g[i], rounding), low), high))
     } else {
-        EACH(AT4(out) = fmin(fmax(fma(step * READ4(weights), READ4(g), READ4(x)), low), high),
-             out[i] = fmin(fmax(fma(step * weights[i], g[i], x[i]), low), high))
+        EACH(AT4(out) = fmin(fmax(left4(READ4(x), step * READ4(weights), READ4(g), rounding), low), high),
+             out[i] = fmin(fmax(left(x[i], step * weights[i], g[i], rounding), low), high))
     }
 }
 

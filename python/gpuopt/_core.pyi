@@ -857,10 +857,12 @@ class DeviceArithmetic(metaclass=_Type):
         g: _DeviceFloat32,
         low: float,
         high: float,
+        rounding: float,
         mask: _DeviceFloat32 | None,
         out: _DeviceFloat32,
     ) -> None:
-        """out = x + step * weights * g between low and high, times the mask."""
+        """out = x + step * weights * g between low and high, times the mask; of a sum that has no more than
+        ``rounding`` of x left, 0."""
     def largest(self, x: _DeviceFloat32) -> float:
         """Its largest element; waits."""
     def dot(self, x: _DeviceFloat32, y: _DeviceFloat32) -> float:

@@ -82,8 +82,8 @@ void end_if_unheard(int signals, double seconds, int code, const std::string& me
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// An interrupt that came through the code of a text, as that of dataclasses is, stays noted in CPython until another text
-// runs: `python -m` would end by a signal, whatever code it was to end with.
+// An interrupt that came through the code of a text, as that of dataclasses is, stays noted in CPython until another
+// text runs: `python -m` would end by a signal, whatever code it was to end with.
 void forget_interrupt() { PyRun_SimpleString(""); }
 
 }  // namespace

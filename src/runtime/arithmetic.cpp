@@ -189,9 +189,9 @@ DeviceSums DeviceArithmetic::residual(const Buffer& b, const Buffer& ax, const B
 }
 
 void DeviceArithmetic::update(const Buffer& x, float step, const Buffer& weights, const Buffer& g, float low,
-                              float high, const Buffer* mask, const Buffer& out) const {
+                              float high, float rounding, const Buffer* mask, const Buffer& out) const {
     run("arithmetic_update", x, groups_of(x), x, cl_float(step), weights, g, cl_float(low), cl_float(high),
-        mask ? *mask : x, cl_int(mask != nullptr), out);
+        cl_float(rounding), mask ? *mask : x, cl_int(mask != nullptr), out);
 }
 
 float DeviceArithmetic::largest(const Buffer& x) const {

@@ -44,7 +44,7 @@ public:
     void reciprocal(const Buffer& x, float fraction, float largest) const;  // of this one
     DeviceSums residual(const Buffer& b, const Buffer& ax, const Buffer& weights) const;
     void update(const Buffer& x, float step, const Buffer& weights, const Buffer& g, float low, float high,
-                const Buffer* mask, const Buffer& out) const;
+                float rounding, const Buffer* mask, const Buffer& out) const;
     float largest(const Buffer& x) const;                // waits
     double dot(const Buffer& x, const Buffer& y) const;  // waits
     std::size_t not_finite(const Buffer& x) const;       // waits; how many elements

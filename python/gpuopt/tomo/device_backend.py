@@ -123,9 +123,10 @@ class DeviceBackend(Backend[DeviceArray]):
         high: float | None,
         mask: DeviceArray | None,
         out: DeviceArray,
+        rounding: float = 0.0,
     ) -> None:
         bounds = -math.inf if low is None else low, math.inf if high is None else high
-        self._arithmetic.update(x, step, weights, g, *bounds, mask, out)
+        self._arithmetic.update(x, step, weights, g, *bounds, rounding, mask, out)
 
     def largest(self, x: DeviceArray) -> float:
         return self._arithmetic.largest(x)

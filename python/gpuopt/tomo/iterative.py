@@ -21,6 +21,7 @@ from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps, to_
 
 _BLOCKS = 10  # of views unless told otherwise, or one for each view if there are fewer
 _UNREAD = 8  # norms of blocks that a device may still be at work on
+_LEFT = 8  # of the dtype's steps: what they leave of a voxel whose rays all counted nothing
 _ROUNDING = 1e-7  # A ray whose A x is below this part of the largest has no ratio b / A x in float32.
 
 
@@ -361,8 +362,9 @@ def os_em(
 
 def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray], flat: bool) -> Reconstruction:
     """The update as x += x C^-1 A^T (b / A x - 1), which rounds less where it has converged. A ray without a ratio
-    changes nothing."""
+    changes nothing. What only rounding leaves of a voxel is 0: the ratios of a later block would make it grow again."""
     backend, A = run.backend, run.A
+    rounding = _LEFT * float(np.finfo(backend.dtype).eps)
     with run.until_interrupted():
         gradient, spare = (backend.full(A.image_shape, 0.0) for _ in range(2))
         work = backend.full(A.data_shape, 0.0)
@@ -389,7 +391,7 @@ def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray
                 _read_some(norms)
                 g = part.A.back(ax, out=gradient)
                 backend.multiply(g, columns)
-                backend.update(source, 1.0, source, g, 0.0, None, run.mask, out=spare)
+                backend.update(source, 1.0, source, g, 0.0, None, run.mask, spare, rounding)
                 source = spare
             plain, weighted = math.sqrt(sum(n.plain for n in norms)), math.sqrt(sum(n.weighted for n in norms))
             spare = run.finish(spare, plain, weighted, time.perf_counter() - began)

@@ -93,8 +93,12 @@ class NumpyBackend(Backend[np.ndarray]):
         high: float | None,
         mask: np.ndarray | None,
         out: np.ndarray,
+        rounding: float = 0.0,
     ) -> None:
+        least = rounding * np.abs(x) if rounding else None  # before ``out``, which may be x
         np.add(x, step * weights * g, out=out)
+        if least is not None:
+            out[np.abs(out) <= least] = 0
         if low is not None or high is not None:
             np.clip(out, low, high, out=out)
         if mask is not None:

@@ -143,8 +143,10 @@ class Backend(ABC, Generic[Kept]):
         high: float | None,
         mask: Kept | None,
         out: Kept,
+        rounding: float = 0.0,
     ) -> None:
-        """out = mask clamp(x + step weights g, low, high), where a bound or a mask that is None changes nothing"""
+        """out = mask clamp(x + step weights g, low, high), where a bound or a mask that is None changes nothing; a sum
+        of which no more than ``rounding`` of x is left is 0."""
 
     @abstractmethod
     def largest(self, x: Kept) -> float:

@@ -114,13 +114,13 @@ void bind_arithmetic(py::module_& module) {
         .def(
             "update",
             [](const DeviceArithmetic& self, const DeviceArray& x, float step, const DeviceArray& weights,
-               const DeviceArray& g, float low, float high, const std::optional<DeviceArray>& mask,
+               const DeviceArray& g, float low, float high, float rounding, const std::optional<DeviceArray>& mask,
                const DeviceArray& out) {
                 self.update(floats(x, "x", self.session()), step, floats(weights, "weights", x), floats(g, "g", x), low,
-                            high, mask ? &floats(*mask, "mask", x) : nullptr, floats(out, "out", x));
+                            high, rounding, mask ? &floats(*mask, "mask", x) : nullptr, floats(out, "out", x));
             },
             py::arg("x"), py::arg("step"), py::arg("weights"), py::arg("g"), py::arg("low"), py::arg("high"),
-            py::arg("mask"), py::arg("out"), released())
+            py::arg("rounding"), py::arg("mask"), py::arg("out"), released())
         .def(
             "largest",
             [](const DeviceArithmetic& self, const DeviceArray& x) {
