@@ -173,6 +173,19 @@ def test_blocks_of_a_peer_before_an_edit_are_not_those_of_the_one_after(tmp_path
     assert (found.mid, found.blocks) == (pytest.approx(5, rel=0.01), 7)
 
 
+def test_blocks_with_baselines_of_two_codes_have_no_order(tmp_path: Path) -> None:
+    """Of two sweeps that were killed; a baseline of an earlier version has no plan."""
+    studies = []
+    for number, plan in enumerate((None, "2")):
+        store = Store(tmp_path / f"{number}.jsonl")
+        for block in range(7):
+            rows = [row | {"source_sha256": str(row["variant"])} for row in a_pass(block, 1.0, ["sliced", "tlp"])]
+            store.append_all([row | ({"plan": plan} if plan and row["variant"] == "basic" else {}) for row in rows])
+        studies.append(Study.load(store.path))
+    found = Study.joined(studies).speedup("sliced", "tlp")
+    assert (found.mid, found.blocks) == (pytest.approx(1, rel=0.01), 14)
+
+
 def test_blocks_of_an_earlier_longer_comparison_are_not_those_of_a_later_one(tmp_path: Path) -> None:
     """The second one took nothing over, as after a profile was made: the clock was another."""
     code: Row = {"source_sha256": "k"}

@@ -133,6 +133,16 @@ def test_what_is_wrong_by_now_has_no_gain() -> None:
     assert found.alone("B") == pytest.approx(1.7, abs=0.01)
 
 
+def test_what_is_off_in_a_baseline_that_is_wrong_by_now_stays_off() -> None:
+    fields = {"problem": "p", "device": "D"}
+    wrong = {"kind": "summary", "role": "variant", "status": "wrong", "reason": "after timing: y[3] is 0, not 1"}
+    rows = [row | fields | {"baseline": str({"A": 1, "B": 1})} for row in study(GOLDEN).rows]
+    first = next(row for row in rows if row["params"] == {"A": 1, "B": 1})
+    rows += [wrong | fields | {key: first[key] for key in ("variant", "configuration", "params")}]
+    with pytest.raises(ParameterError, match="the configuration with all parameters off is not in each block"):
+        lab.stacking(StudyRows(rows))
+
+
 @pytest.mark.parametrize("changed", ["source_sha256", "plan"])
 def test_cells_of_before_an_edit_are_held_against_those_of_their_own_blocks(changed: str) -> None:
     """Of two cells that are equally fast, one is measured again, in fewer blocks, beside a faster baseline."""

@@ -58,7 +58,7 @@ def told_of(group: Group, pairs: Sequence[Pair]) -> list[Told]:
     for index, ((row, reference), ratio) in enumerate(zip(pairs, found, strict=True)):
         if ratio.verdict is not None and not ratio.refused and not _stored(group, row, reference):
             own, other = by_block(group, row, "ratio"), by_block(group, reference, "ratio")
-            common = sorted(own.keys() & other.keys())
+            common = [block for block in own if block in other]
             if len(common) >= statistics.MIN_BLOCKS:
                 paired[str(index)] = [own[block] / other[block] for block in common]
     adjusted = statistics.verdicts(paired, group.band)

@@ -89,7 +89,7 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
     keys: tuple[PairedField, ...] = ("ratio", "median_ms")
     for key in keys:
         own, other = by_block(group, row, key), by_block(group, reference, key)
-        common = sorted(own.keys() & other.keys())
+        common = [block for block in own if block in other]
         if common:
             ci = statistics.ratio_ci([own[block] / other[block] for block in common])
             if not ci.reached:
@@ -116,7 +116,7 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
     if other_environment(row, reference) or _other_baseline(group, row, reference):
         return None
     own, other = times(row), times(reference)
-    common = sorted(own.keys() & other.keys())
+    common = [block for block in own if block in other]
     if not common:
         return None
     ci = statistics.ratio_ci([own[block] / other[block] for block in common])

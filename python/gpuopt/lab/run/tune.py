@@ -360,7 +360,7 @@ def _faster(group: Group, others: Mapping[Configuration, Row], before: Row) -> s
         if row["refused"] or before["refused"]:
             continue
         blocks = by_block(group, row, "ratio")
-        common = [blocks[block] / own[block] for block in sorted(blocks.keys() & own.keys())]
+        common = [blocks[block] / own[block] for block in blocks if block in own]
         if common:
             ratios[str(configuration)] = common
     words = statistics.verdicts(ratios, group.band)

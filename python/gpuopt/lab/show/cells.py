@@ -15,10 +15,10 @@ LEAST_BLOCKS = 3
 
 
 def factors_of(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The parameters with two levels, each with its level off and on: ``base``'s, else the baseline's is off. Raises
+    """The parameters with two levels, each with its level off and on: ``base``'s, else the first row's is off. Raises
     ParameterError."""
     seen: dict[str, list[Any]] = {}
-    for row in sorted(rows, key=lambda row: row["baseline"] is None or row["configuration"] != row["baseline"]):
+    for row in rows:
         for name, level in levels(row).items():
             held = seen.setdefault(name, [])
             if level not in held:

@@ -273,7 +273,7 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     """How the two-level parameters of a kernel stack in a study of their combinations, all or some.
 
     ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
-    off at its level in the study's baseline, or without one in the first configuration. Raises ParameterError where a
+    off at its level in the study's baseline, or without one in the first of the table. Raises ParameterError where a
     parameter has more than two levels, below three blocks, for a study of several devices or problems, and where no two
     combinations were measured in one environment: only such times are held against each other, by their ratios to the
     baseline where rows have them, so that one combination may be measured later than another. Where the study's rows
@@ -300,8 +300,10 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     if len({where(row) for row in rows}) > 1:
         raise ParameterError("study: it is of several devices, problems or protocols; give a study of one")
     group = next(one for one in study.groups() if where(one.first) == where(rows[0]))
+    names = {row["baseline"] for row in rows}
     rows = visits_of(group, chosen)
-    factors = factors_of(rows, dict(base or {}))
+    off = [row for row in group.rows if row["variant"] == chosen and row["configuration"] in names]
+    factors = factors_of([*off, *rows], dict(base or {}))
     about = header.dotted([header.title(group), group.device, group.first["protocol"]])
     made = _made(chosen, factors, blocks_of(group, rows, factors))
     why = certainty.refusals(row for row in group.rows if row["variant"] == chosen)

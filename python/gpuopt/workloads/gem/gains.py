@@ -66,7 +66,7 @@ def stacking(study: Study, size: int = 2) -> list[Stack]:
         alone = [single for name in names if (single := _single(measured, name)) is not None]
         if len(alone) == size:
             own, *others = [by_block(group, one, "ratio") for one in (row, *alone)]
-            common = sorted(own.keys() & set.intersection(*(set(other) for other in others)))
+            common = [block for block in own if all(block in other for other in others)]
             times = [own[block] / prod(other[block] for other in others) for block in common]
             found[" + ".join(names)] = (row, alone, times)
     verdicts = statistics.verdicts({names: times for names, (_, _, times) in found.items() if times}, group.band)
