@@ -327,6 +327,25 @@ def test_whole_numbers_are_changed_towards_zero_unless_they_may_be_flags(
     assert any("no other value was tried of c" in note for note in found.notes) == (word == "ok")
 
 
+def test_other_real_values_are_those_of_their_dtype(device: gpuopt.Device) -> None:
+    """Three quarters of what single precision holds is nothing that it holds."""
+    if not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    text = """#pragma OPENCL EXTENSION cl_khr_fp64: enable
+    kernel void k(float a, global const double* x, global double* y) { int i = get_global_id(0); y[i] = a * x[i]; }"""
+    task = lab.Kernel(
+        text,
+        "k",
+        arguments=[lab.value("a", "float32"), lab.input("x", "n", "float64"), lab.output("y", "n", "float64")],
+        launch=lab.launch(items="n", local=1),
+        reference=lambda a, x: a * x,
+    )
+    for a in (0.1, float(np.float32(0.1))):
+        found = lab.judge(text, task, n=100, a=a, device=device)
+        assert found.word == "ok", str(found)
+        assert "1 other value" in found.passed
+
+
 def test_what_rare_data_show_is_no_state(any_device: gpuopt.Device) -> None:
     """The kernel keeps nothing from run to run; its fault needs two neighbours of one value."""
     text = (

@@ -144,3 +144,82 @@ def test_a_magnitude_is_anything_where_the_reference_is_not_finite(any_device: g
     assert found["max_of_tol"] == pytest.approx(1e-8 / (4 * 2.0**-24))
     with pytest.raises(WrongResultError, match=r"^wrong: y: 3 of 4 elements are off"):
         copied(lambda x: 3 * x, lambda x: np.abs(x)).check(data={"x": x}, device=any_device)
+
+
+DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64: enable\n"
+ABOVE = "kernel void k(float t, global const float* x, global int* y) { int i = get_global_id(0); y[i] = x[i] > t; }"
+TIMES = DOUBLES + "kernel void k(float a, global const double* x, global double* y) {\n"
+TIMES += "    int i = get_global_id(0); y[i] = a * x[i] * FACTOR;\n}"
+
+
+def times(a: float, factor: str = "1.0", **more: Any) -> lab.Kernel:
+    """Doubles times a number of single precision."""
+    return lab.Kernel(
+        TIMES.replace("FACTOR", factor),
+        "k",
+        arguments=[lab.value("a", "float32", a), lab.input("x", "n", "float64"), lab.output("y", "n", "float64")],
+        launch=lab.launch(items="n", local=1),
+        reference=lambda a, x: a * x,
+        **more,
+    )
+
+
+def test_a_reference_gets_real_values_as_the_kernel_does(any_device: gpuopt.Device) -> None:
+    tenths = np.arange(10, dtype=np.float32) / np.float32(10)
+    above = lab.Kernel(
+        ABOVE,
+        "k",
+        arguments=[lab.value("t", "float32", 0.1), lab.input("x", 10, data=tenths), lab.output("y", 10, "int32")],
+        launch=lab.launch(items=10, local=1),
+        reference=lambda t, x: x > t,
+    )
+    for given in ({}, {"t": float(np.float32(0.1))}, {"t": np.float32(0.1)}, {"t": 0.7}):
+        above.check(device=any_device, **given)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_all_functions_of_a_task_get_the_number_of_the_dtype(kind: str) -> None:
+    got: list[Any] = []
+
+    def function(a: Any, x: Any) -> Any:
+        got.append(a)
+        return 2 * np.abs(x)
+
+    made = lab.Kernel(
+        "kernel void k() {}",
+        "k",
+        arguments=[lab.value("a", kind, 1.1), lab.input("x", "n"), lab.output("y", "n")],
+        launch=lab.launch(items="n", local=1),
+        reference=function,
+        tolerance=lab.rounding(function, 1),
+    ).problem(n=3)
+    wanted = float(np.dtype(kind).type(1.1))
+    assert got == [wanted, wanted]
+    assert {type(one) for one in (*got, made.inputs["a"])} == {float}
+    assert (made.inputs["a"], made.name) == (wanted, "n=3, a=1.1")
+
+
+def test_what_single_precision_lacks_is_no_error_of_the_reference(device: gpuopt.Device) -> None:
+    if not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    assert times(1.1).check(device=device, n=100)["tol"] < 1e-13
+    times(0.1, tolerance=lab.rounding(lambda a, x: np.abs(a * x), 1)).check(device=device, n=100)
+    with pytest.raises(WrongResultError, match="100 of 100 elements are off"):
+        times(1.1, "(1 + 1e-7)").check(device=device, n=100)
+
+
+def test_peers_get_real_values_as_the_kernel_does(device: gpuopt.Device, brief_quick: None) -> None:
+    if not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    peer = lab.Peer("NumPy", lambda problem: problem.inputs, lambda inputs: inputs["a"] * inputs["x"])
+    study = lab.sweep(times(0.1).problem(n=100), protocol="quick", device=device, peers=[peer], progress=False)
+    assert {row["configuration"]: row["status"] for row in study.summary} == {"k": "ok", "k(...)": "ok", "NumPy": "ok"}
+
+
+def test_expressions_take_real_values_as_they_are_written(device: gpuopt.Device) -> None:
+    if not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    levels = {"parameters": {"L": [1, 2]}, "constraints": ["L == 2", "a == 0.1"]}
+    one = times(0.1, **levels)
+    assert one.check(device=device, n=10)["max_of_tol"] <= 1
+    assert [made.levels for made in lab.search(one, device=device, n=10).results.results] == [{"L": 2}]

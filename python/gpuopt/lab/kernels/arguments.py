@@ -166,8 +166,9 @@ def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | N
 
     ``dtype`` is int8 to int64, uint8 to uint64, float16, float32, float64, or a struct of these and of arrays of these.
     Its fields may lie in any order, but must not overlap. It is given as a tuple of its fields, in the order of the
-    dtype's names, or as a record with fields of their names, in any order. ``default`` serves where a problem or a call
-    gives none. ``each`` is an expression of ``i``, the round, for values that change from round to round of a
+    dtype's names, or as a record with fields of their names, in any order. A real number is rounded to its dtype, for
+    the reference too; expressions take it as it is written. ``default`` serves where a problem or a call gives none.
+    ``each`` is an expression of ``i``, the round, for values that change from round to round of a
     :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no expression.
 
     Examples

@@ -26,6 +26,7 @@ from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, check_rounds, parts_of
 from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, allowed
+from gpuopt.lab.kernels.values import held
 from gpuopt.lab.run.wanted import WORDS
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
@@ -63,8 +64,8 @@ class Kernel:
     constraints
         Expressions of parameters and sizes that must hold, such as ``"n % WIDTH == 0"``; a level of 0.5 is a number.
     reference
-        A function of values and arrays by name, floats as float64, that returns the result, or a dict of several. What
-        else it takes keeps its default.
+        A function of values and arrays by name, as the kernel gets them, floats then as float64. It returns the result,
+        or a dict of several. What else it takes keeps its default.
     tolerance
         An absolute error, ``lab.rounding(...)`` for long sums, or None: 8 times the error of the reference in the
         results' own type, and at least 64 roundings of the result (of float16 8).
@@ -213,7 +214,7 @@ class Kernel:
             dtype=self.task.results[0].dtype,
             sizes=whole,
             seed=seed,
-            inputs={**numbers, **arrays},
+            inputs={**held(self.task.values, numbers), **arrays},
             reference=flat(exact, names),
             tolerance=flat(allowed, names),
             footprint_bytes=sum(a.nbytes for a in arrays.values()) + self.task.result_bytes(numbers),
@@ -313,8 +314,8 @@ class Kernel:
         building and launching raise.
         """
         problem = self.problem(data=data, seed=seed, **sizes)
-        named = configuration is not None
-        levels = self.levels(configuration) if named else self.code.space.standard(problem.inputs)
+        assert problem.standard is not None
+        levels = self.levels(problem.standard(self.name) if configuration is None else configuration)
         chosen = Configuration(self.name, **levels)  # type: ignore[arg-type]
         try:
             found = verification.verify(problem.prepare(chosen, select(device)), problem, chosen)

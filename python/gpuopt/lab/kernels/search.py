@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
@@ -21,6 +19,7 @@ from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, of_rows
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.strategies import Grid
+from gpuopt.lab.kernels.task import Numbers
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.energies import ranked_j
 from gpuopt.lab.rows.recorder import Recorder
@@ -29,7 +28,6 @@ from gpuopt.lab.run.energy import Objective, asked_for
 from gpuopt.lab.run.sweep import SweepRun, sweep
 from gpuopt.lab.run.wanted import REMEASURED, Named
 from gpuopt.lab.timing.protocol import PROTOCOLS
-from gpuopt.problem import Problem
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 
@@ -134,7 +132,7 @@ def search(  # long: half of it is its arguments and what users read of them
     """
     strategies.check(strategy, evaluations, seconds)
     problem, chosen = kernel.problem(data=data, limit_s=limit_s, **sizes), select(device)
-    grid = _admitted(kernel, problem, progress)
+    grid = _admitted(kernel, kernel.task.numbers(sizes, data or {}, [*kernel.code.space.levels]), progress)
     run = SweepRun(problem, chosen, PROTOCOLS["quick"], Recorder(store))
     if objective == "energy":
         run.energy = asked_for(chosen, run.recorder, decides=True)
@@ -174,16 +172,16 @@ def _fastest(kernel: Kernel, grid: Grid, times: Mapping[int, float]) -> list[Con
     return [Configuration(kernel.name, **grid.levels(index)) for index in indices]  # type: ignore[arg-type]
 
 
-def _admitted(kernel: Kernel, problem: Problem, progress: bool | None) -> Grid:
+def _admitted(kernel: Kernel, numbers: Numbers, progress: bool | None) -> Grid:
     """The configurations that the constraints admit. Raises ParameterError where there are none."""
-    space, known = kernel.code.space, {**problem.sizes, **_values(problem.inputs)}
+    space = kernel.code.space
     bar = Bar(progress, 0)
     try:
-        grid = Grid.of(space.admitted(known, bar.say), [*space.levels])
+        grid = Grid.of(space.admitted(numbers, bar.say), [*space.levels])
     finally:
         bar.close()
     if not grid.points:
-        told = ", ".join(f"{name}={value}" for name, value in problem.sizes.items())
+        told = ", ".join(f"{name}={value}" for name, value in numbers.items())
         raise ParameterError(f"constraints: they admit no configuration for {told}")
     return grid
 
@@ -201,7 +199,3 @@ def _build_ahead(run: SweepRun, name: str, grid: Grid, most: int | None, until: 
     }
     wanted = [one for one in itertools.islice(every, most) if str(one) not in stored]
     run.problem.build_ahead(wanted, run.device, until)
-
-
-def _values(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in inputs.items() if not isinstance(value, np.ndarray)}

@@ -19,7 +19,7 @@ from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, Value, check_range, range_text
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
-from gpuopt.lab.kernels.values import checked_value
+from gpuopt.lab.kernels.values import checked_value, held
 from gpuopt.other_names import meant
 
 Numbers = dict[str, Any]
@@ -100,8 +100,8 @@ class Task:
         return sorted(names - set(parameters))
 
     def numbers(self, given: Mapping[str, Any], arrays: Mapping[str, np.ndarray], parameters: Sequence[str]) -> Numbers:
-        """All numbers of a problem: those that are given, those that follow from the shapes of arrays, and defaults.
-        Raises ParameterError for unknown, missing and contradictory ones."""
+        """All numbers of a problem, as they are written: those that are given, those that follow from the shapes of
+        arrays, and defaults. Raises ParameterError for unknown, missing and contradictory ones."""
         known = self.sizes_wanted(parameters)
         allowed = {one.name: one for one in self.values}
         for name in given:
@@ -310,7 +310,7 @@ class Task:
         self, function: Callable[..., Any] | None, what: str, numbers: Numbers, arrays: Arrays, own_type: bool = False
     ) -> Arrays:
         assert function is not None
-        known: dict[str, Any] = {**numbers, **arrays}
+        known = {**held(self.values, numbers), **arrays}
         if own_type:
             for one in self.values:
                 if one.dtype.kind == "f" and one.name in known:

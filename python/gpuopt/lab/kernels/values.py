@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,13 @@ def fitting(name: str, number: Number | float, dtype: np.dtype[Any]) -> int | fl
     if not fits:
         raise ParameterError(f"{name}: {number} does not fit {dtype}; declare a larger dtype")
     return found
+
+
+def held(values: Iterable[Value], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers as a kernel gets them: of real values what their dtypes hold, as floats; of 0.1 as float32 that is
+    0.10000000149011612."""
+    real = [one for one in values if one.dtype.kind == "f" and one.name in numbers]
+    return {**numbers, **{one.name: float(one.dtype.type(numbers[one.name])) for one in real}}
 
 
 def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
