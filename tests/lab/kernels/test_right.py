@@ -223,3 +223,35 @@ def test_expressions_take_real_values_as_they_are_written(device: gpuopt.Device)
     one = times(0.1, **levels)
     assert one.check(device=device, n=10)["max_of_tol"] <= 1
     assert [made.levels for made in lab.search(one, device=device, n=10).results.results] == [{"L": 2}]
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_reference_that_changes_a_struct_changes_a_copy(
+    any_device: gpuopt.Device, brief_quick: None, isolated: bool
+) -> None:
+    """With p = 0 the kernel that leaves p out was right, and the tolerance that of another problem."""
+    pair = np.dtype([("p", "float32"), ("q", "int32", (2,))])
+
+    def changing(s: Any, x: Any) -> Any:
+        found = s["p"] * x + s["q"][0]
+        s["p"], s["q"][:] = 0, 0
+        return found
+
+    def of(line: str) -> lab.Kernel:
+        text = "typedef struct { float p; int q[2]; } S;\n"
+        return lab.Kernel(
+            text + f"kernel void k(S s, global const float* x, global float* y) {{ int i = get_global_id(0); {line} }}",
+            "k",
+            arguments=[lab.value("s", pair, (1.5, (2, 3))), lab.input("x", "n"), lab.output("y", "n")],
+            launch=lab.launch(items="n", local=1),
+            reference=changing,
+            tolerance=lab.rounding(lambda s, x: changing(s, np.abs(x)), 1),
+        )
+
+    right = of("y[i] = s.p * x[i] + s.q[0];").problem(n=50, isolated=isolated)
+    assert right.inputs["s"].tolist()[0] == 1.5
+    row, _ = lab.sweep(right, protocol="quick", device=any_device, peers=(), progress=False).summary
+    assert row["status"] == "ok"
+    of("y[i] = s.p * x[i] + s.q[0];").check(n=50, device=any_device)
+    with pytest.raises(WrongResultError):
+        of("y[i] = s.q[0];").check(n=50, device=any_device)

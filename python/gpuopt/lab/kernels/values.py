@@ -54,9 +54,10 @@ def fitting(name: str, number: Number | float, dtype: np.dtype[Any]) -> int | fl
 
 def held(values: Iterable[Value], numbers: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers as a kernel gets them: of real values what their dtypes hold, as floats; of 0.1 as float32 that is
-    0.10000000149011612."""
+    0.10000000149011612. Structs are copies: functions may write to them."""
     real = [one for one in values if one.dtype.kind == "f" and one.name in numbers]
-    return {**numbers, **{one.name: float(one.dtype.type(numbers[one.name])) for one in real}}
+    structs = {name: number.copy() for name, number in numbers.items() if isinstance(number, np.void)}
+    return {**numbers, **structs, **{one.name: float(one.dtype.type(numbers[one.name])) for one in real}}
 
 
 def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
