@@ -7,6 +7,7 @@ import errno
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gpuopt
@@ -129,6 +130,36 @@ def test_findings_are_asked_of_one_entry(any_device: gpuopt.Device) -> None:
     for wrong in (None, ["A1", "A2"]):
         with pytest.raises(gpuopt.ParameterError, match=r"^entry: "):
             book.of(wrong)  # type: ignore[arg-type]
+
+
+def times(name: str, kind: Any, factor: str, **more: Any) -> Version:
+    """x times m, of which a default is declared."""
+    text = f"kernel void {name}(global const float* x, global float* y, int n, int m) {{"
+    kernel = Kernel(
+        f"{text} int i = get_global_id(0); if (i < n) y[i] = {factor} * x[i]; }}",
+        name,
+        arguments=[lab.input("x", "n"), lab.output("y", "n"), lab.value("n"), lab.value("m", "int32", 2)],
+        launch=lab.launch(items="n", local=32),
+        reference=lambda x, m: m * x,
+        **more,
+    )
+    return Version(kind, "times", kernel, "casebook/row_sum/tiled.cl", {} if kind == "bug" else PREDICTED)
+
+
+@pytest.mark.parametrize("given", [{"n": 3000}, {"n": 3000, "m": 3}, {}])
+def test_constraints_know_defaults_and_sizes_of_data(any_device: gpuopt.Device, given: dict[str, int]) -> None:
+    entry = made_up(
+        times("times_macro", "fix", "M", parameters={"M": [1, 2, 3]}, constraints=["M == m", "n > 0"]),
+        bug=times("times_bug", "bug", "m"),
+        data=lambda **sizes: {"x": np.ones(3000, np.float32)},
+        program="numbers go up and come back multiplied",
+        **dict.fromkeys(("sizes", "quick", "awkward"), given),
+    )
+    (finding,) = lab.casebook(entry, quick=True, device=any_device).findings
+    assert finding.reason == ""
+    assert finding.ratio is not None
+    assert finding.program is not None
+    assert entry.configurations(given)[1].parameters == {"M": given.get("m", 2)}
 
 
 def test_whole_calls_stand_beside_kernels(any_device: gpuopt.Device) -> None:

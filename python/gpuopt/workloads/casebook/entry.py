@@ -130,7 +130,8 @@ class Version:
         return self.of.name if isinstance(self.of, Kernel) else str(self.of)
 
     def configuration(self, sizes: Sizes) -> Configuration:
-        """What a sweep runs at these sizes: of a kernel's levels the first that its constraints admit there."""
+        """What a sweep runs at these sizes and values, of which it needs all that its constraints name: of a kernel's
+        levels the first that these admit."""
         if isinstance(self.of, Configuration):
             return self.of
         return Configuration(self.of.name, **self.of.code.space.standard(sizes))  # type: ignore[arg-type]
@@ -274,11 +275,11 @@ class Entry:
             return given
         if not isinstance(self.bug.of, Kernel):
             raise ParameterError(f"problem: {self.id} is of a workload's configurations; give the function of its data")
-        versions = [each.of for each in self.others]
-        data = _called("data", self.data, sizes) if self.data else None
+        versions, data = [each.of for each in self.others], self._data_of(sizes)
         made = self.bug.of.problem(versions=versions, data=data, **sizes)
+        given = {**made.inputs, **self.numbers(sizes)}
         calls = {
-            call_name(each.name): whole_call(each.of, made.inputs)
+            call_name(each.name): whole_call(each.of, given)
             for each in self.versions
             if self.program and not each.alone and isinstance(each.of, Kernel)
         }
@@ -286,7 +287,20 @@ class Entry:
 
     def configurations(self, sizes: Sizes) -> list[Configuration]:
         """What a sweep compares at these sizes, the bug first."""
-        return [each.configuration(sizes) for each in self.versions]
+        numbers = self.numbers(sizes)
+        return [each.configuration(numbers) for each in self.versions]
+
+    def numbers(self, sizes: Sizes) -> Sizes:
+        """Sizes and values of the problem: ``sizes``, what the data's lengths tell, and the defaults of the bug's
+        values. Raises ParameterError as ``problem_of`` does."""
+        if self.problem is not None or not isinstance(self.bug.of, Kernel):
+            return sizes
+        task, levels = self.bug.of.task, [*self.bug.of.code.space.levels]
+        told = all(name in sizes for name in task.sizes_wanted(levels))
+        return task.numbers(sizes, {} if told else self._data_of(sizes), levels)
+
+    def _data_of(self, sizes: Sizes) -> Mapping[str, np.ndarray]:
+        return _called("data", self.data, sizes) if self.data else {}
 
 
 def _called(name: str, function: Callable[..., Any], sizes: Sizes) -> Any:
