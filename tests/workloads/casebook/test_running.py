@@ -132,6 +132,21 @@ def test_findings_are_asked_of_one_entry(any_device: gpuopt.Device) -> None:
             book.of(wrong)  # type: ignore[arg-type]
 
 
+def test_an_entry_of_ones_own_is_asked_for_by_id_and_name(any_device: gpuopt.Device) -> None:
+    entry, (built_in,) = made_up(), running.index.chosen("A2")
+    other = made_up(id="A2", name="window")  # names of two of the casebook's
+    book = running.Casebook(any_device, "cpu", [Finding(one, one.others[0], "cpu") for one in (entry, other)])
+    for asked in ("A99", "a99", "made_up", "MADE_UP", entry):
+        assert [each.entry for each in book.of(asked)] == [entry]
+    for asked in ("A2", "window", other):
+        assert [each.entry for each in book.of(asked)] == [other]
+    assert book.of("A1") == []
+    with pytest.raises(gpuopt.ParameterError, match=r"^entries: .* has no 'A98'; it has A1 adjacent, .*A99 made_up"):
+        book.of("A98")
+    with pytest.raises(gpuopt.ParameterError, match="has no 'A99'"):
+        running.Casebook(any_device, "cpu", [Finding(built_in, built_in.others[0], "cpu")]).of("A99")
+
+
 def times(name: str, kind: Any, factor: str, **more: Any) -> Version:
     """x times m, of which a default is declared."""
     text = f"kernel void {name}(global const float* x, global float* y, int n, int m) {{"

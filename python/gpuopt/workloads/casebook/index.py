@@ -20,19 +20,20 @@ def entries() -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda entry: (entry.id[0], int(entry.id[1:]))))
 
 
-def chosen(wanted: str | Entry | Sequence[str | Entry] | None) -> list[Entry]:
+def chosen(wanted: str | Entry | Sequence[str | Entry] | None, beside: Sequence[Entry] = ()) -> list[Entry]:
     """The entries of these ids or names, each once, all for None; entries that are no folder's are taken as they are.
-    Raises ParameterError for an unknown one, which lists what there is, and for two entries of one id."""
+    Those ``beside`` are known by id and name too, before a folder's. Raises ParameterError for an unknown one, which
+    lists what there is, and for two entries of one id."""
     if wanted is None:
         return list(entries())
     listed = [wanted] if isinstance(wanted, (str, Entry)) else list(wanted)
-    known = {key.casefold(): entry for entry in entries() for key in (entry.id, entry.name)}
+    every = (*entries(), *beside)
+    known = {key.casefold(): entry for entry in every for key in (entry.id, entry.name)}
     found: dict[str, Entry] = {}
     for each in listed:
         if isinstance(each, str) and each.casefold() not in known:
-            raise ParameterError(
-                f"entries: the casebook has no {each!r}; it has {', '.join(f'{e.id} {e.name}' for e in entries())}"
-            )
+            names = ", ".join(f"{one.id} {one.name}" for one in {one.id: one for one in every}.values())
+            raise ParameterError(f"entries: the casebook has no {each!r}; it has {names}")
         entry = known[each.casefold()] if isinstance(each, str) else each
         if (other := found.setdefault(entry.id, entry)) != entry:
             raise ParameterError(

@@ -49,8 +49,9 @@ class Casebook(Shown):
         return [row for study in self.studies.values() for row in study.rows]
 
     def of(self, entry: str | Entry) -> list[Finding]:
-        """The findings of one entry, by its id or name. Raises ParameterError for an unknown one."""
-        (one,) = index.chosen(entry)
+        """The findings of one entry, by its id or name, one of your own too. Raises ParameterError for an unknown
+        one."""
+        (one,) = index.chosen(entry, [each.entry for each in self.findings])
         return [each for each in self.findings if each.entry.id == one.id]
 
     def to_pandas(self) -> pandas.DataFrame:
