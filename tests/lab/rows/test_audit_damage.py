@@ -122,6 +122,25 @@ def test_a_slope_that_chance_explains_is_no_drift_of_rows_by_ranks(tmp_path: Pat
     assert not any("drift" in flags for flags in told("rank"))
 
 
+def test_the_memory_may_be_named_by_visits_alone(tmp_path: Path) -> None:
+    """Arithmetic bounds all visits; the memory comes second in one block, and in no summary."""
+    rows = [dict(row) for row in Store(STORED).latest()]
+    bounded = [row for row in rows if row["bound_ms"] is not None]
+    for row in bounded:
+        row |= {"next_by": "l1", "pct_next": 1.5 * row["pct_bound"], "bound_by": "float32"}
+        if row["kind"] == "block" and row["block"] == 3:
+            row |= {"next_by": "llc", "pct_next": row["pct_bound"]}
+        row |= {name: 2 * row[name] for name in ("bound_ms", "pct_bound", "pct_lo", "pct_hi") if row[name] is not None}
+    for row in bounded:
+        if row["kind"] == "summary":
+            own = [each for each in bounded if (each["kind"], each["role"]) == ("block", "variant")]
+            shares = [each["pct_next"] for each in own if each["configuration"] == row["configuration"]]
+            row["pct_next"] = sorted(shares)[len(shares) // 2]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert audit(path).discrepancies == []
+
+
 def test_registers_of_a_listing_are_for_rows_that_the_driver_told_none(tmp_path: Path) -> None:
     rows = [dict(row) for row in Store(STORED).latest()]
     summary = next(row for row in rows if (row["kind"], row["role"]) == ("summary", "variant"))

@@ -123,8 +123,9 @@ class BoundAudit:
     # ------------------------------------------------------------ what it is held against
 
     def _memory(self) -> str:
-        """What the rows call the memory whose rate their ceilings measure."""
-        names = [entry.row[name] for entry in self.variants for name in ("bound_by", "next_by")]
+        """What the rows, summaries and visits, call the memory whose rate their ceilings measure."""
+        visits = [visit for block in self.comparison.blocks.values() for visit in block.visits]
+        names = [entry.row[name] for entry in [*self.variants, *visits] for name in ("bound_by", "next_by")]
         return audit_rules.commonest([name for name in names if name in MEMORIES]) or "dram"
 
     def memory_name(self, entry: Entry) -> None:
