@@ -347,7 +347,8 @@ def test_damaged_rows_are_no_crash(damage: dict[str, Any]) -> None:
 def point(variant: str, gb_s: float, bytes_: int = 1 << 20, noise: float = 0.01, **fields: Any) -> dict[str, Any]:
     time = 1e-6 * bytes_ / gb_s
     made = study_rows.timed("point", variant, time, noise, megabytes=bytes_ / 1e6, workload="microbench")
-    return made | {"sizes": {"bytes": bytes_}, "problem": None, "row_id": f"{variant} {bytes_} {fields}", **fields}
+    own = {"configuration": f"{variant} {fields.get('params')}", "row_id": f"{variant} {bytes_} {fields}"}
+    return made | {"sizes": {"bytes": bytes_}, "problem": None, **own, **fields}
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,33 @@ def test_finished_points_are_not_measured_again(
     assert [row["median_ms"] for row in again.points] == [row["median_ms"] for row in first.points]
 
 
+@pytest.mark.parametrize("point", [Point(READ, "float32", SMALL + 5, trips=2), TransferPoint("upload", False, SMALL)])
+def test_what_a_point_says_of_itself_is_in_its_row(any_device: gpuopt.Device, point: Question) -> None:
+    (row,) = survey([point], device=any_device).points
+    assert row["status"] == "ok"
+    assert {name: value for name, value in row.items() if name in point.fields()} == point.fields()
+
+
+def test_a_point_that_fails_later_is_one_point(
+    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an edit that does not build, and once the edit was taken back."""
+    store = tmp_path / "rows.jsonl"
+
+    def statuses() -> list[str]:
+        survey([Point(READ, "float32", SMALL + 5)], device=any_device, store=store)
+        return [row["status"] for row in lab.Study.load(store).points]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise gpuopt.KernelBuildError("read_chunks.cl: error")
+
+    assert statuses() == ["ok"]
+    with monkeypatch.context() as edited:
+        edited.setattr(_core, "prepare_microbench", refuse)
+        assert statuses() == ["compile"]
+    assert statuses() == ["ok"]
+
+
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: Callable[..., dict[str, object]] = SurveyRun.taken
 

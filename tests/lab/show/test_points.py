@@ -59,3 +59,11 @@ def test_a_sweep_and_a_survey_in_one_study_are_both_shown(tmp_path: Path) -> Non
     assert lines[0].endswith("verdict,bound_pct,bound_by,family,bytes,rate,unit,flags")
     assert "naive" in lines[1]
     assert "copy" in lines[2]
+
+
+def test_of_a_point_before_and_after_an_edit_the_last_stands() -> None:
+    before, after = point("read", "read", "dram", 2.0), point("read", "read", "dram", 2.0, source_sha256="b", gb_s=3.0)
+    other = point("read", "read", "dram", 2.0, dtype="int8")
+    study = Study([before, other, after])
+    assert study.points == Study([after, other]).points
+    assert "Fastest: read float 3.00 GB/s" in " ".join(Study([before, after]).headline(200).split())

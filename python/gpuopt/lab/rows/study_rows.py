@@ -141,9 +141,9 @@ class StudyRows:
 
     @cached_property
     def points(self) -> list[Row]:
-        """The points of a survey in the order asked; of several rows of a point the last."""
-        last = {row["row_id"] or str(place): row for place, row in enumerate(self.rows) if row["kind"] == "point"}
-        return list(last.values())
+        """The points of a survey in the order asked; of several rows of a point, as of before and after an edit, the
+        last."""
+        return list({identity(row): row for row in self.rows if row["kind"] == "point"}.values())
 
     def groups(self) -> list[Group]:
         """The summary rows in groups that can be compared, in order of appearance."""

@@ -19,7 +19,7 @@ from gpuopt.lab.run.plan_fields import kernel_fields
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
 from gpuopt.problem import work_of
-from gpuopt.workloads.microbench.problem import microbenchmark, plan, release
+from gpuopt.workloads.microbench.problem import microbenchmark, plan, release, sizes_of
 
 
 @checked
@@ -59,13 +59,18 @@ class Point:
         """The fields of the row that are known before the question is measured."""
         exact = tables.complete("microbench", self.configuration)
         family = next(row.family for row in tables.variants("microbench") if row.name == self.variant)
+        sizes = sizes_of(exact, np.dtype(self.dtype), self.bytes, self.width, self.trips)
         return {
             "family": family,
             "variant": self.variant,
             "configuration": str(exact),
             "params": exact.parameters,
             "dtype": self.dtype,
-            "sizes": {"bytes": self.bytes, "width": self.width, "trips": self.trips},
+            "problem": self.variant,
+            "sizes": sizes,
+            "footprint_bytes": sizes["bytes"],
+            "seed": 0,
+            "cache_state": "hot",
         }
 
     def candidate(self, run: SurveyRun) -> Candidate:
@@ -116,7 +121,11 @@ class TransferPoint:
             "configuration": str(configuration),
             "params": configuration.parameters,
             "dtype": "uint8",
+            "problem": "transfer",
             "sizes": {"bytes": self.bytes},
+            "footprint_bytes": self.bytes,
+            "seed": 0,
+            "cache_state": "hot",
         }
 
     def candidate(self, run: SurveyRun) -> Candidate:
@@ -142,7 +151,6 @@ class TransferPoint:
         with run.phases("verify"):
             check()
         fields: Row = {**run.common, **self.fields(), **kernel_fields(prepared)}
-        fields |= {"problem": "transfer", "footprint_bytes": self.bytes, "seed": 0, "cache_state": "hot"}
         fields |= {"flops": None, "bytes": prepared.work["bytes"], "options": "transfer 1"}
         with run.phases("warm-up"):
             sampler = samplers.device_sampler(prepared, clock_step_ns(run.device.index), None, "event")

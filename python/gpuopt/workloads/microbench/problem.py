@@ -83,13 +83,11 @@ def microbenchmark(  # long: its arguments, and every field of a problem, each n
         loops = doubled.work != timed.work
         return BoundPlan(timed, out, proof=plan(True), doubled=doubled if loops else None)
 
-    sizes = {"bytes": elements * kind.itemsize}
-    sizes |= ({"width": width} if width else {}) | ({"trips": trips} if trips > 1 else {})
     return Problem(
         workload="microbench",
         name=exact.variant,
         dtype=kind,
-        sizes=sizes,
+        sizes=sizes_of(exact, kind, bytes, width, trips),
         seed=seed,
         inputs={"source": data},
         reference=expected.values,
@@ -117,6 +115,14 @@ def plan(
     return _core.prepare_microbench(
         source, out, width=width, trips=trips, store=False, variant=name, parameters=parameters
     )
+
+
+def sizes_of(exact: Configuration, dtype: np.dtype[Any], bytes: int, width: int, trips: int) -> dict[str, int]:
+    """Return the sizes of :func:`microbenchmark`'s problem: ``bytes`` of whole lines and elements, ``width`` where the
+    source has lines, ``trips`` where they are not one."""
+    grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
+    sizes = {"bytes": max(int(bytes // dtype.itemsize // grain), 1) * grain * dtype.itemsize}
+    return sizes | ({"width": width} if width else {}) | ({"trips": trips} if trips != 1 else {})
 
 
 _MOST = 2**62  # scalars of a source
@@ -151,8 +157,7 @@ class _Asked:
         for name, value, least in (("bytes", bytes, 1), ("trips", trips, 1), ("width", width, 0)):
             if value < least:
                 raise ParameterError(f"{name}: it is {value}; give a whole number of at least {least}")
-        grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
-        elements = max(int(bytes // kind.itemsize // grain), 1) * grain
+        elements = sizes_of(exact, kind, bytes, width, trips)["bytes"] // kind.itemsize
         if elements > _MOST:
             raise ParameterError(f"width: whole lines of {width} scalars make a source of {elements}; give fewer")
         chosen = select(device)
