@@ -127,6 +127,16 @@ def test_a_resumed_study_says_of_when_its_blocks_are() -> None:
     assert "earlier run" not in Study(study_rows.rows()).to_text(120)
 
 
+def test_blocks_of_two_places_are_not_counted_as_one() -> None:
+    times = {name: f"2026-11-{day}T08:00:00.000Z" for name, day in (("old", 21), ("new", 22))}
+    old = [r | {"time_utc": times["old"]} for r in study_rows.rows()]
+    for place in ({"device": "another"}, {"workload": "tmv"}, {"unit": "b"}, {"protocol": "full"}):
+        new = [r | {"time_utc": times["new"]} | place for r in study_rows.rows()]
+        for rows in (old + new, new + old):
+            resumed = Study(rows, {"began_utc": times["new"]}).resumed
+            assert str(resumed) == "6 of 12 blocks from 2026-11-21 08:00 UTC", place
+
+
 def test_where_all_failed_the_reason_is_told() -> None:
     reasons = {"status": "unsupported", "reason": "needs images."}
     study = Study([row("summary", "a", **reasons), row("summary", "b", **reasons), row("summary", "c", status="wrong")])

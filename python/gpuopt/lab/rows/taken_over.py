@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
+from gpuopt.lab.rows.groups import identity, where
 from gpuopt.lab.rows.schema import Row
 
 GAP = timedelta(hours=1)  # no block and no ceiling takes that long
@@ -27,8 +28,8 @@ class TakenOver:
 
 def taken_over(rows: Iterable[Row], began_utc: str | None) -> TakenOver | None:
     """What of these rows was measured before the run that began then; None where nothing was, and of a study that was
-    loaded from a file and belongs to no run. Blocks are told apart by problem, data, cache state, dtype
-    and sizes."""
+    loaded from a file and belongs to no run. Blocks are told apart by their numbers and what a comparison has in
+    common, points by their configurations."""
     if began_utc is None:
         return None
     measured = [row for row in rows if row["kind"] in ("block", "point") and row["time_utc"]]
@@ -36,9 +37,9 @@ def taken_over(rows: Iterable[Row], began_utc: str | None) -> TakenOver | None:
     times: dict[object, str] = {}
     for row in measured:
         if what == "points":
-            times[row["row_id"]] = str(row["time_utc"])
+            times[identity(row)] = str(row["time_utc"])
         elif row["kind"] == "block" and row["role"] not in ("ceiling", "overhead"):
-            place = (row["problem"], row["data"], row["cache_state"], row["dtype"], str(row["sizes"]), row["block"])
+            place = (where(row), row["block"])
             times[place] = min(str(row["time_utc"]), times.get(place, "9"))
     old = [time for time in times.values() if time < began_utc]
     return TakenOver(len(old), len(times), what, date_words(old)) if old else None
