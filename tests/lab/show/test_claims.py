@@ -51,6 +51,23 @@ def test_a_paper_given_twice_is_told_once() -> None:
     assert [paper.key for paper in told.papers] == ["jang2009", "daga2011"]
 
 
+def test_a_number_from_before_a_failure_does_not_count() -> None:
+    """As in one study of all sittings, in whichever order they are given."""
+    good, again = (made_up.pair(2.0, time_utc=f"2026-0{month}-01T00:00:00Z") for month in (1, 3))
+    bad = [
+        row | {"status": "wrong", "reason": "bad", "median_ms": None} if row["variant"] == "vectorized" else row
+        for row in made_up.pair(2.0, time_utc="2026-02-01T00:00:00Z")
+    ]
+
+    def told(*studies: list[dict[str, Any]]) -> tuple[str, str, str]:
+        (row,) = made(*studies, entries=(made_up.entry("one", 1.75),)).rows
+        return row["verdict"], row["date"] or "", row["reason"] or ""
+
+    failed = ("not measured", "", "vectorized(LOCAL=256): wrong: bad")
+    assert told(good, bad) == told(bad, good) == told(good + bad) == failed
+    assert told(good, bad, again) == told(again, good, bad) == ("holds", "2026-03-01", "")
+
+
 @pytest.mark.parametrize("test", [{}, {"over": None, "quantity": "gflop_s", "direction": None}])
 def test_a_study_without_verdicts_decides_nothing(test: dict[str, Any]) -> None:
     def of(*studies: list[dict[str, Any]]) -> Claims:

@@ -122,7 +122,8 @@ def sittings(studies: Iterable[StudyRows]) -> dict[str, list[Sitting]]:
 
 
 def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
-    """What the sittings of a device say to a claim. Of several that have both rows for one problem, the last counts."""
+    """What a device's sittings say to a claim. Of several with both rows for one problem the last counts, a failure
+    too."""
     of = next(iter(measured), Sitting([], []))
     return replace(_finding(claim, device, measured), device_type=of.device_type or "", platform=of.platform)
 
@@ -130,7 +131,8 @@ def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
 def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
     if claim.test is None:
         return Finding(claim, device, "not measured", reason=claim.why)
-    by_problem: dict[str, _Measured] = {}
+    measured_of: dict[str, list[_Measured]] = {}
+    failed_at: dict[str, str] = {}  # by the problem, the last time
     failures: dict[str, None] = {}
     wanted = claim.test.device_type
     for sitting in measured:
@@ -142,14 +144,16 @@ def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
             failed = next((one for one in (row, over) if one is not None and one["status"] != "ok"), None)
             if failed is not None:
                 failures[f"{failed['configuration']}: {failed['status']}: {failed['reason']}"] = None
+                failed_at[problem] = max(failed_at.get(problem, ""), str(failed["time_utc"] or ""))
                 continue
             number = _number(claim.test, group, row, over)
             if number is None and over is not None and other_clock(row, over):
                 failures["the two were timed by different clocks, and no pass has both by the host's"] = None
             if number is not None:
                 why = row["refused"] or (over["refused"] if over else None)
-                one = _Measured(number, why or "", str(row["time_utc"] or ""))
-                by_problem[problem] = max(one, by_problem.get(problem, one), key=lambda each: each.rank)
+                measured_of.setdefault(problem, []).append(_Measured(number, why or "", str(row["time_utc"] or "")))
+    left = {key: [one for one in found if one.time >= failed_at.get(key, "")] for key, found in measured_of.items()}
+    by_problem = {key: max(reversed(found), key=lambda each: each.rank) for key, found in left.items() if found}
     if not by_problem:
         return Finding(claim, device, "not measured", reason="; ".join(failures) or _absent(claim.test, measured))
     # An interrupted study leaves problems of a few blocks: they count only where there is no other.
@@ -243,13 +247,9 @@ def _number(test: Test, group: Group | None, row: Row, over: Row | None) -> Numb
         alike = (row["sizes"] or {}) == (over["sizes"] or {})
         above, below = (_time(over), _time(row)) if alike else (_quantity(row, "gb_s"), _quantity(over, "gb_s"))
         return None if above is None or below is None else _positive(_quotient(above, below))
-    ratio = ratio_between(group, row, over)
-    if ratio.across and ratio.lo is None:
-        by_host = host_ratio(group, row, over)
-        if by_host is None:
-            return None
-        ratio = by_host
-    return _positive(_inverse(Number(ratio.mid, ratio.lo, ratio.hi)))
+    own = ratio_between(group, row, over)
+    ratio = host_ratio(group, row, over) if own.across and own.lo is None else own
+    return None if ratio is None else _positive(_inverse(Number(ratio.mid, ratio.lo, ratio.hi)))
 
 
 def _positive(number: Number | None) -> Number | None:
