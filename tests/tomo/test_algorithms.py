@@ -205,6 +205,27 @@ def test_images_beyond_float32_are_refused(any_device: gpuopt.Device, algorithm:
         gt.cgls(A, p.astype(np.float32), 1, x0=np.full((8, 8), 1e28, np.float32))
 
 
+@pytest.mark.parametrize("algorithm", EVERY)
+def test_images_are_judged_by_the_dtype_that_is_given_back(algorithm: Any) -> None:
+    """NumPy computes in fp64: what it finds may be beyond float32, and its square beyond fp64."""
+    A, p = small(1e-12, 1e30)
+
+    def read(state: gt.State) -> None:
+        with pytest.raises(ArrayError, match=r"^projections: their image is beyond float32; scale "):
+            _ = state.image
+
+    for callback in (None, read):
+        with pytest.raises(ArrayError, match=r"^projections: their image is beyond float32; scale "):
+            algorithm(A, p.astype(np.float32), 2, callback=callback)
+    seen: list[np.ndarray] = []
+    found = algorithm(A, p, 2, callback=lambda state: seen.append(state.image))
+    assert np.isfinite(found.image).all()
+    np.testing.assert_array_equal(found.image, seen[-1])
+    A, p = small(1e-8, 1e148)
+    found, plain = algorithm(A, p, 2), algorithm(A, p / 1e148, 2)
+    np.testing.assert_allclose(found.image / 1e148, plain.image, rtol=1e-9, atol=1e-9 * np.abs(plain.image).max())
+
+
 PLAIN = gt.NumpyProjector(gt.parallel2d(4, 8), gt.Volume((8, 8)))
 
 

@@ -33,6 +33,10 @@ class NumpyBackend(Backend[np.ndarray]):
     def give(self, array: np.ndarray, like: Any) -> Any:
         return array.astype(np.asarray(like).dtype, copy=False)
 
+    def finite(self, array: np.ndarray, like: Any) -> bool:
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(np.array([array.min(), array.max()]).astype(like.dtype)).all())
+
     def host(self, given: AnyArray, axes: tuple[str, ...]) -> np.ndarray:
         return self._numbers(given, "projections", axes)
 

@@ -88,6 +88,11 @@ class Backend(ABC, Generic[Kept]):
         """``array`` as the kind of array and of the dtype that the caller's ``like`` is. Nothing may write to ``array``
         afterwards."""
 
+    def finite(self, array: Kept, like: Given) -> bool:
+        """Whether ``give`` of these holds no infinity and no NaN. By default that is told by the squared norm of
+        ``array``, which does for float32."""
+        return math.isfinite(self.dot(array, array))
+
     @abstractmethod
     def host(self, given: AnyArray, axes: tuple[str, ...]) -> np.ndarray:
         """The caller's projections, checked, as a NumPy array, for filters, which run on the host. Raises ArrayError

@@ -91,7 +91,7 @@ class State(Generic[Given]):
     @property
     def image(self) -> Given:
         """A copy of the image so far, made when this is read, in the callback: later its memory goes to further
-        iterations, and ParameterError is raised."""
+        iterations, and ParameterError is raised. Raises ArrayError where it is beyond the dtype."""
         return self._image()
 
 
@@ -256,11 +256,15 @@ class Run:
                 f"{low:.3g} to {most:.3g}; scale projections and images alike"
             )
 
-    def _require_finite(self, norm: float) -> None:
-        if not math.isfinite(norm):
-            raise ArrayError(
-                f"projections: their image is beyond {np.dtype(self.backend.dtype)}; scale projections and images alike"
-            )
+    def _give(self, image: Array) -> Any:
+        """An image as the caller gets it. Raises ArrayError where it is beyond the dtype of the projections."""
+        if not self.backend.finite(image, like=self.like):
+            raise self._beyond(self.like.dtype)
+        return self.backend.give(image, like=self.like)
+
+    @staticmethod
+    def _beyond(dtype: object) -> ArrayError:
+        return ArrayError(f"projections: their image is beyond {dtype}; scale projections and images alike")
 
     def refuse_negative(self, name: str, given: Array, work: Array) -> None:
         """Raises ArrayError where an array holds a number below 0; ``work`` is of its shape, and overwritten."""
@@ -297,7 +301,8 @@ class Run:
     def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
         """Records an iteration; returns the array of the previous image, which may now be overwritten. Raises
         ArrayError where the iteration has left the numbers of the dtype."""
-        self._require_finite(plain)
+        if not math.isfinite(plain):
+            raise self._beyond(np.dtype(self.backend.dtype))
         before, history = self._finished
         self._finished = (image, (*history, (plain, weighted, seconds)))
         return before
@@ -310,7 +315,7 @@ class Run:
         self._bar.step()
         if self._callback is None:
             return False
-        backend, count, over = self.backend, len(history), False
+        count, over = len(history), False
 
         def copy() -> Any:
             if over:
@@ -318,7 +323,7 @@ class Run:
                     f"image: the callback of iteration {count} has returned, and the memory of its image goes to "
                     "others; read state.image in the callback, and keep that"
                 )
-            return backend.give(backend.copy(image), like=self.like)
+            return self._give(self.backend.copy(image))
 
         try:
             answer = self._callback(State(count, self.iterations, plain, weighted, copy))
@@ -331,7 +336,5 @@ class Run:
 
     def result(self) -> Reconstruction:
         last, history = self._finished
-        self._require_finite(self.backend.dot(last, last))
         table = np.array(history, dtype=np.float64).reshape(-1, 3)
-        image = self.backend.give(last, like=self.like)
-        return Reconstruction(image, table[:, 0], table[:, 1], table[:, 2], self.ended)
+        return Reconstruction(self._give(last), table[:, 0], table[:, 1], table[:, 2], self.ended)
