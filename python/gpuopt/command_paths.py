@@ -57,18 +57,34 @@ class OutFolder(_Writable):
         files.check_folder(path)
 
 
+_GIVEN = "gpuopt.command_paths.given"  # in a context of click: paths as they were given, by whole ones
+
+
+def whole(base: Path, path: Path) -> Path:
+    """The path as a whole one, which ``shown`` shows as it was given; relative ones start at ``base``."""
+    click.get_current_context().meta.setdefault(_GIVEN, {})[base / path] = path
+    return base / path
+
+
+def shown(path: Path) -> Path:
+    """A path for a message: as it, or a folder that it lies in, was given."""
+    context = click.get_current_context(silent=True)
+    given = context.meta.get(_GIVEN, {}) if context is not None else {}
+    return next((given[one] / path.relative_to(one) for one in (path, *path.parents) if one in given), path)
+
+
 def refuse_read(option: str, path: Path, read: Iterable[str | Path]) -> None:
     """Raises Failure where ``path`` is a file that is ``read``, by whatever name or link."""
     if identity(path) in {identity(one) for one in read if os.path.isfile(one)}:
-        raise Failure(f"{option}: {path} is what is studied; name another file")
+        raise Failure(f"{option}: {shown(path)} is what is studied; name another file")
 
 
 def refuse_replacing(read: Iterable[str | Path], written: Iterable[Path]) -> None:
     """Raises Failure where a file that is ``read`` would be ``written``, by whatever name or link."""
-    taken = {identity(path): path for path in written}
+    taken = {identity(path): shown(path) for path in written}
     for one in read:
         if os.path.isfile(one) and (path := taken.get(identity(one))) is not None:
-            raise Failure(f"{one}: it is read, and {path} is written; give another --out")
+            raise Failure(f"{shown(Path(one))}: it is read, and {path} is written; give another --out")
 
 
 def check_outputs(
@@ -98,9 +114,9 @@ def check_outputs(
                 goes.setdefault(identity(path), where)
         own = f"where {option} goes, too"
         if (other := goes.setdefault(identity(path), own)) != own:
-            raise Failure(f"{option}: {path} is {other}; name another file")
+            raise Failure(f"{option}: {shown(path)} is {other}; name another file")
         if not path.parent.is_dir() and end.parent != folder:
-            raise Failure(f"{option}: there is no folder {path.parent}; make it")
+            raise Failure(f"{option}: there is no folder {shown(path).parent}; make it")
 
 
 def _is_of(name: str, patterns: Sequence[str]) -> bool:

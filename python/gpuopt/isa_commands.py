@@ -12,7 +12,7 @@ import click
 from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
 from gpuopt.command_errors import Failure
-from gpuopt.command_paths import OutFile, refuse_read
+from gpuopt.command_paths import OutFile, refuse_read, shown, whole
 from gpuopt.configuration import Configuration
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry
 from gpuopt.lab.compiled.targets import TARGETS
@@ -102,7 +102,7 @@ def program_command(path: str) -> click.Command:
         out: Path | None,
     ) -> None:
         with programs.opened(Path(path)) as (found, base):
-            out = base / out if out is not None else None
+            out = whole(base, out) if out is not None else None
             _check_out(out, programs.files_of(base / path, found))
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
@@ -158,7 +158,7 @@ def show(found: Compiled, diff: Sequence[str] | None, out: Path | None) -> None:
     click.echo(repr(found))
     if out is not None:
         files.write(out, [(json.dumps(found.rows, indent=1) + "\n").encode()])
-        click.echo(f"\nwritten: {out}")
+        click.echo(f"\nwritten: {shown(out)}")
     built = [each.target for each in found if each.entry_point is not None or each.listing is not None]
     if not built:
         raise Failure("nothing was compiled; the table says why")

@@ -14,7 +14,7 @@ import click
 import gpuopt
 from gpuopt import lab, labels, sealed
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
-from gpuopt.command_paths import OutFile, OutFolder, check_outputs
+from gpuopt.command_paths import OutFile, OutFolder, check_outputs, shown
 from gpuopt.files import WriteError
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import PLOTS, Study
@@ -146,7 +146,7 @@ def run_study(
     directory = out or folder_of(workload.name, chosen)
     rows = directory / ROWS_FILE
     check_outputs(rows, csv, json, [*subjects, *read], () if no_plots else (*PLOTS, *workload.drawn))
-    click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
+    click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {shown(rows)}", err=True)
     studies: list[Study] = []
     try:
         for problem, usual in _problems(workload, subjects, dtype, chosen, options):
@@ -178,7 +178,7 @@ def run_study(
     except UnsavedRowsError as error:
         raise _unsaved(error, explain) from error
     except WriteError as error:
-        raise Failure(f"{error}; the rows are in {rows}") from error
+        raise Failure(f"{error}; the rows are in {shown(rows)}") from error
     _conclude([rows, *written], result, explain)
     return True
 
@@ -327,7 +327,7 @@ def _show(result: Study, explain: bool) -> None:
 
 def _conclude(written: Sequence[Path], study: Study, explain: bool) -> None:
     """Say what was written. Raises Failure where nothing of what was studied ran and was right."""
-    click.echo("\n" + "\n".join(f"written: {path}" for path in written))
+    click.echo("\n" + "\n".join(f"written: {shown(path)}" for path in written))
     own = [row for row in study.rows if (row["role"] or "variant") == "variant" and row["kind"] != "environment"]
     if not any(row["status"] == "ok" for row in own):
         raise Failure(f"nothing ran and was right: {'the table above' if explain else '--explain'} says why")
@@ -344,7 +344,11 @@ def _unsaved(error: UnsavedRowsError[Study], explain: bool, more: str = "") -> F
 
 def _tell_saved(rows: Path) -> None:
     saved = len(Store(rows).latest()) if rows.exists() else 0
-    where = f"{saved} finished rows are in {rows}; the same command goes on there" if saved else "nothing was measured"
+    where = (
+        f"{saved} finished rows are in {shown(rows)}; the same command goes on there"
+        if saved
+        else "nothing was measured"
+    )
     click.echo(f"\ngpuopt: interrupted; {where}", err=True)
 
 
@@ -364,7 +368,7 @@ def _lock(place: Path, flags: int, rows: Path, way_out: str = "") -> None:
     try:
         fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Failure(f"another command writes to {rows} now; wait until it has ended{way_out}") from None
+        raise Failure(f"another command writes to {shown(rows)} now; wait until it has ended{way_out}") from None
     except OSError:
         pass
 

@@ -15,7 +15,7 @@ import click
 from gpuopt import lab, lab_commands, programs
 from gpuopt._core import Device, ParameterError
 from gpuopt.command_errors import INTERRUPT_EXIT
-from gpuopt.command_paths import OutFolder
+from gpuopt.command_paths import OutFolder, whole
 from gpuopt.configuration import Configuration
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.report import Study
@@ -99,9 +99,9 @@ def study_command(path: str) -> click.Command:
             for variant in variants:
                 own.levels(Configuration.parse(variant))  # a level that it does not have is no row
             wanted = variants or tuple(map(str, _every(own, known, _levels_of(some), path)))
-            read = programs.files_of(base / path, found)
+            read = programs.files_of(whole(base, Path(path)), found)
             given["out"] = given["out"] or lab_commands.folder_of(own.name, select(given["device"]))
-            given |= {name: base / given[name] for name in ("out", "csv", "json") if given[name] is not None}
+            given |= {name: whole(base, given[name]) for name in ("out", "csv", "json") if given[name] is not None}
             fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "read": read}
             if not lab_commands.run_study(_workload(own, known), sizes, **fixed, **given):
                 ctx.exit(INTERRUPT_EXIT)

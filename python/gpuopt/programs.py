@@ -15,6 +15,7 @@ from gpuopt._core import ParameterError
 from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere
 from gpuopt.lab.kernels.kernel import Kernel
 
+FOLDERS = ("GPUOPT_CACHE_DIR", "GPUOPT_KERNEL_DIR")  # variables; relative paths start where the command does
 RUN_NAME = "gpuopt_program"  # its __name__, so that what stands below `if __name__ == "__main__"` is left out
 Sizes = dict[str, Any]  # whole numbers, and floats where the kernel takes them
 
@@ -22,14 +23,16 @@ Sizes = dict[str, Any]  # whole numbers, and floats where the kernel takes them
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
     """The kernels of a Python file by the names that it gives them, and the folder that relative paths of the command
-    line start from: an empty path, unless the file changed the working directory. It is run as `python FILE` would run
-    it, with its folder first on sys.path; that and the directory end with the context. Raises ParameterError where
-    there is no such file, it raises, or it has no kernel."""
+    line start from: the file, or a function of it that is called later, may change the working directory. The folders
+    of gpuopt's variables become whole paths. It is run as `python FILE` would run it, with its folder first on
+    sys.path; that and the directory end with the context. Raises ParameterError where there is no such file, it raises,
+    or it has no kernel."""
     if leads_nowhere(path):
         raise ParameterError(f"{path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
     if not os.path.isfile(path):
         raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
     searched, words, here = list(sys.path), list(sys.argv), _working_directory()
+    os.environ.update({name: str(here / os.environ[name]) for name in FOLDERS if os.environ.get(name)})
     sys.path.insert(0, str(path.resolve().parent))
     sys.argv[1:] = []
     try:
@@ -37,7 +40,7 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
         found = {name: value for name, value in names.items() if isinstance(value, Kernel)}
         if not found:
             raise ParameterError(f"{path}: it has no kernel; write NAME = lab.Kernel(...) at its top level")
-        yield found, Path() if here == _working_directory() else here
+        yield found, here
     finally:
         sys.path[:], sys.argv[:] = searched, words
         with suppress(OSError):  # it was removed

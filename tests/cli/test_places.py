@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ import pytest
 
 click = pytest.importorskip("click")
 
+from click.testing import CliRunner  # noqa: E402
+
+import gpuopt  # noqa: E402
+import own_kernels  # noqa: E402
 from cli_bench import Bench  # noqa: E402
-from gpuopt import lab, lab_commands  # noqa: E402
+from gpuopt import cli, lab, lab_commands  # noqa: E402
 from gpuopt.command_errors import Failure  # noqa: E402
 from gpuopt.lab.workload import SurveyWorkload, Workload  # noqa: E402
 from gpuopt.registry import records  # noqa: E402
@@ -180,3 +185,73 @@ def test_a_precision_that_the_device_does_not_have_is_refused(bench: Bench) -> N
         pytest.skip("there is no CPU device")
     with pytest.raises(gpuopt.UnsupportedError, match=r"precision: tf32x3: .* has no tensor cores"):
         gemm.problem(("64",), "float32", device, precision="tf32x3")
+
+
+@pytest.fixture
+def leaving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the working directory whose reference changes to another one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", "cache")
+    (tmp_path / "elsewhere").mkdir()
+    path = tmp_path / "mine.py"
+    path.write_text(
+        f"""
+import os
+from pathlib import Path
+from gpuopt import lab
+
+def gone(a, x, y):
+    os.chdir(Path(__file__).parent / "elsewhere")
+    return {{"y": a * x + y}}
+
+saxpy = lab.Kernel(
+    '''{own_kernels.SAXPY}''',
+    "saxpy",
+    parameters={{"WIDTH": [1, 4]}},
+    arguments=[lab.value("n"), lab.value("a", "float32", 1.5), lab.input("x", "n"), lab.inout("y", "n")],
+    launch=lab.launch(items="n / WIDTH", local=32),
+    reference=gone,
+)
+"""
+    )
+    return path
+
+
+@pytest.mark.usefixtures("brief_quick")
+def test_a_function_of_a_file_that_changes_the_working_directory(leaving: Path, any_device: gpuopt.Device) -> None:
+    """What is written lies where the command was started, and is called as it was given."""
+    on_device = ["n=500", "--device", str(any_device.index)]
+    study = ["study", "mine.py", *on_device, "--quick", "--no-plots"]
+    whole = leaving.with_name("t.json")
+    runs = (
+        ([*study, "--out", "o", "--csv", "./t.csv", "--json", str(whole)], ["o/rows.jsonl", "t.csv", str(whole)]),
+        ([*study, "--out", "."], ["rows.jsonl"]),
+        ([*study], ["gpuopt-results/*/rows.jsonl"]),
+        (["isa", "mine.py", *on_device, "--out", "isa.json"], ["isa.json"]),
+    )
+    for words, names in runs:
+        result = CliRunner().invoke(cli.app, words)
+        assert result.exit_code == 0, result.output
+        written = re.findall("written: (.*)", result.stdout)
+        assert len(written) == len(names)
+        assert all(Path(path).match(name) and Path(path).is_file() for path, name in zip(written, names, strict=True))
+        assert [Path(path).is_absolute() for path in written] == [name.startswith("/") for name in names]
+    assert not os.listdir("elsewhere")
+    refused = CliRunner().invoke(cli.app, [*study, "--csv", "mine.py"])
+    assert "--csv: mine.py is what is studied" in " ".join(refused.output.split())
+    refused = CliRunner().invoke(cli.app, [*study, "--json", "none/t.json"])
+    assert "--json: there is no folder none; make it" in " ".join(refused.output.split())
+
+
+@pytest.mark.usefixtures("brief_quick")
+@pytest.mark.parametrize("early", [False, True])
+def test_tuned_records_lie_where_the_command_was_started(leaving: Path, any_device: gpuopt.Device, early: bool) -> None:
+    if early:
+        leaving.write_text("import os\nos.chdir('elsewhere')\n" + leaving.read_text())
+    device = ["--device", str(any_device.index)]
+    result = CliRunner().invoke(cli.app, ["tune", "mine.py", "n=500", "--quick", *device])
+    assert (result.exit_code == 0) or "not stored" in result.output, result.output
+    assert sorted(path.name for path in Path("cache").glob("tuned/*.json*"))
+    assert not os.listdir("elsewhere")
+    shown = CliRunner().invoke(cli.app, ["tune", *device, "--show", "mine.py"])
+    assert ("- saxpy, " in shown.stdout) == (result.exit_code == 0)
