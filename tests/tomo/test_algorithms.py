@@ -265,3 +265,13 @@ def test_shapes_of_ones_own_operators_may_be_lists(kind: type[Mine]) -> None:
 def test_an_operator_is_of_one_scan(name: str) -> None:
     with pytest.raises(AttributeError, match=f"{name}: an operator is of one; make another operator"):
         setattr(PLAIN, name, getattr(PLAIN, name))
+
+
+@pytest.mark.parametrize("algorithm", EVERY)
+@pytest.mark.parametrize(("factor", "says"), [(1e-170, "below"), (1e-320, "below"), (1e152, "4.54"), (1e170, "above")])
+def test_projections_whose_squares_float64_does_not_hold_are_refused(algorithm: Any, factor: float, says: str) -> None:
+    A = gt.NumpyProjector(gt.parallel2d(12, 12), gt.Volume((8, 8)))
+    p = A(gt.sphere(3.0).sample(A.volume, dtype=np.float64))
+    with pytest.raises(ArrayError, match=rf"^projections: their norm is {says}.* float64 take 1e-150 to 1e\+150"):
+        algorithm(A, factor * p, 3)
+    assert not algorithm(A, 0 * p, 3).image.any()

@@ -20,6 +20,7 @@ from gpuopt.tomo.kinds import Given
 from gpuopt.tomo.operators import Array, Operator
 
 _WITHIN = 0.8  # of the exponents that a dtype has: algorithms divide, square and add up
+_SQUARED = 1e150  # a norm whose square float64 holds
 
 
 @checked
@@ -248,13 +249,21 @@ class Run:
     def _refuse_extremes(self, name: str, given: Array, least: float | None = None) -> None:
         """Raises ArrayError for numbers whose sums and products a dtype cannot hold, or only with few digits: but for
         zeros, those of a norm below ``least``, by default one over the largest."""
-        most = float(np.finfo(self.backend.dtype).max) ** _WITHIN
+        most = min(float(np.finfo(self.backend.dtype).max) ** _WITHIN, _SQUARED)
         norm, low = math.sqrt(self.backend.dot(given, given)), 1 / most if least is None else least
-        if norm and not low < norm < most:
-            raise ArrayError(
-                f"{name}: their norm is {norm:.3g}, and algorithms in {np.dtype(self.backend.dtype)} take "
-                f"{low:.3g} to {most:.3g}; scale projections and images alike"
-            )
+        if low < norm < most or (norm == 0 and (not low or self._is_zero(given))):
+            return
+        told = f"{norm:.3g}" if 0 < norm < math.inf else "below 1e-161" if norm == 0 else "above 1e+154"
+        raise ArrayError(
+            f"{name}: their norm is {told}, and algorithms in {np.dtype(self.backend.dtype)} take {low:.3g} to "
+            f"{most:.3g}; scale projections and images alike"
+        )
+
+    def _is_zero(self, given: Array) -> bool:
+        """Whether each number is 0, and not only its square."""
+        turned = self.backend.copy(given)
+        self.backend.axpy(-2.0, given, given, out=turned)
+        return self.backend.largest(given) <= 0 and self.backend.largest(turned) <= 0
 
     def _give(self, image: Array) -> Any:
         """An image as the caller gets it. Raises ArrayError where it is beyond the dtype of the projections."""
