@@ -300,7 +300,7 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     if len({where(row) for row in rows}) > 1:
         raise ParameterError("study: it is of several devices, problems or protocols; give a study of one")
     group = next(one for one in study.groups() if where(one.first) == where(rows[0]))
-    names = {row["baseline"] for row in rows}
+    names = {row["baseline"] for row in rows} - {None}
     rows = visits_of(group, chosen)
     off = [row for row in group.rows if row["variant"] == chosen and row["configuration"] in names]
     factors = factors_of([*off, *rows], dict(base or {}))
