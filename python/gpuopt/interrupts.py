@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import lru_cache
 from types import FrameType
 from typing import NoReturn
 
@@ -17,13 +18,20 @@ DEAF_S = 0.8
 def listen() -> None:
     """From now on Ctrl-C raises KeyboardInterrupt, as always. Where code that never looks at signals (BLAS, a driver)
     keeps Python from that, a thread ends the process after DEAF_S seconds: rows are in their file as soon as they are
-    finished, and other files are written in one step."""
-    read, write = os.pipe()
-    os.set_blocking(write, False)
+    finished, and other files are written in one step. A process has one such thread, however many commands it runs."""
+    write = _waking_fd(os.getpid())
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, _hear)
+
+
+@lru_cache(maxsize=1)
+def _waking_fd(process: int) -> int:
+    """The end of a pipe at whose other end the thread of this process reads; a fork has no threads of its parent."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
     message = "\ngpuopt: interrupted in a long computation; files hold what was finished before it\n"
     _core.end_if_unheard(read, DEAF_S, INTERRUPT_EXIT, message)
+    return write
 
 
 def _hear(number: int, frame: FrameType | None) -> NoReturn:

@@ -207,3 +207,15 @@ def test_a_module_ends_with_the_code_of_an_interrupt_that_came_through_generated
     (tmp_path / "ended.py").write_text(module)
     done = subprocess.run([sys.executable, "-m", "ended"], cwd=tmp_path, text=True, capture_output=True, timeout=60)
     assert (done.returncode, done.stderr.strip()) == (130, "gpuopt: interrupted")
+
+
+def test_commands_of_one_process_share_a_thread(tmp_path: Path) -> None:
+    code = (
+        "import os\nfrom gpuopt import cli\n"
+        "for _ in range(9):\n"
+        "    try:\n        cli.main(['--version'])\n    except SystemExit:\n        pass\n"
+        "    print(len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, timeout=60)
+    counts = [line for line in done.stdout.splitlines() if line[0].isdigit()]
+    assert (done.returncode, len(counts), len(set(counts))) == (0, 9, 1), done.stdout + done.stderr

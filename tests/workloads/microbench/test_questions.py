@@ -179,7 +179,7 @@ CHUNKS = "local_size: {}_chunks has no choice of it; leave it out, or use patter
         (lambda: microbench.special("divide", "int"), "dtype: 'int' is no type of divide; use float, double"),
         (lambda: microbench.flops("int"), "dtype: 'int' is no type of fma, fma_add; use half, float, double"),
         (lambda: microbench.integer("int_mad", "float"), "dtype: 'float' is no type of int_mad; use int, uint, long"),
-        (lambda: microbench.triad_bandwidth("char", SMALL), "dtype: 'char' is no type of triad_"),
+        (lambda: microbench.triad_bandwidth("char", SMALL), "dtype: 'char' is no type of triad"),
         (lambda: microbench.flops("double4", 2), "width: 2, but 'double4' has 4; leave it out, or give the type of a"),
         (lambda: microbench.cache_bandwidth("l1", uniform=True), "uniform: it is of constant memory; leave it None"),
     ],
