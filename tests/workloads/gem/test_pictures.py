@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,20 @@ def test_without_blocks_there_is_no_verdict(study: Study) -> None:
     stack = next(stack for stack in gem_plots.stacking(few) if stack.names == "MT + KS")
     assert stack.share.verdict is None
     assert "80 %, undecided." in str(stack)
+
+
+@pytest.mark.parametrize("of", [{"VERTEX": 1, "LOCAL": 0}, {"LOCAL": 0}, {}])
+def test_rows_that_are_refused_a_verdict_give_none(of: dict[str, int]) -> None:
+    """Both together, one alone or the basic kernel, on a busy machine."""
+    why = "other programs wanted 3.0 times the processor's cores"
+    changed: list[dict[str, int]] = [{"LOCAL": 0}, {"VERTEX": 1}, {"LOCAL": 0, "VERTEX": 1}]
+    together = [*pairs({}, "paper:basic"), *chain.from_iterable(map(pairs, changed))]
+    busy = [r | {"refused": why} if r["params"] == BASIC | of and r["kind"] == "summary" else r for r in together]
+    (sure,), (share,) = gem_plots.stacking(Study(together)), [one.share for one in gem_plots.stacking(Study(busy))]
+    assert (sure.share.verdict, sure.share.refused) == ("SLOW", None)
+    assert (share.verdict, share.refused) == ("AMBIGUOUS", why)
+    assert (share.mid, share.lo, share.hi) == (sure.share.mid, sure.share.lo, sure.share.hi)
+    assert "undecided." in str(gem_plots.stacking(Study(busy))[0])
 
 
 # ---------------------------------------------------------------- a surface

@@ -29,7 +29,7 @@ BASIC = "paper:basic"
 class Stack:
     """Several optimizations together: ``gain`` over the basic kernel, the ``product`` of their single gains, and
     ``share``, the ratio of the time to the one that the product promises; its verdict says SLOW where gains do not
-    stack."""
+    stack, AMBIGUOUS too where a row that it takes is refused a verdict."""
 
     names: str
     gain: float
@@ -76,12 +76,14 @@ def stacking(study: Study, size: int = 2) -> list[Stack]:
             1 / gain_over_basic(group, row, basic).mid,
             1 / prod(gain_over_basic(group, one, basic).mid for one in alone),
         )
-        share = Ratio(promised / gain, None, None, None, 0)
+        refused = next((why for one in (row, *alone, basic) if (why := one["refused"])), None)
+        share = Ratio(promised / gain, None, None, None, 0, refused)
         if times:
             ci = statistics.ratio_ci(times)
-            share = Ratio(ci.median, None, None, None, len(times))
+            share = Ratio(ci.median, None, None, None, len(times), refused)
             if ci.reached:
-                share = Ratio(ci.median, ci.lo, ci.hi, verdicts[together], len(times))
+                verdict = "AMBIGUOUS" if refused else verdicts[together]
+                share = Ratio(ci.median, ci.lo, ci.hi, verdict, len(times), refused)
         stacks.append(Stack(together, gain, promised, share))
     return sorted(stacks, key=lambda stack: -stack.share.mid)
 
