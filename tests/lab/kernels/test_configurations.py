@@ -69,6 +69,22 @@ def test_what_a_search_found_is_what_calls_take(any_device: gpuopt.Device, brief
         kernel(x=x, configuration={"X": 3}, device=any_device)
 
 
+def test_where_nothing_that_was_tried_runs_right_there_is_no_best(any_device: gpuopt.Device, brief_quick: None) -> None:
+    """The grid's first point runs right, and seed 0 tries another one."""
+    text = "kernel void twice(global float* x) { x[get_global_id(0)] *= F; }"
+    kernel = lab.Kernel(
+        text, "twice", parameters={"F": [2, 3, 4, 5, 6, 7, 8, 9]}, arguments=[lab.inout("x", "n")],
+        launch=lab.launch(items="n", local=16), reference=lambda x: 2 * x,
+    )  # fmt: skip
+    found = lab.search(kernel, strategy="random", evaluations=1, device=any_device, n=1024)
+    tried = [one.levels for one in found.results.results]
+    assert (len(tried), tried[0]["F"] != 2) == (1, True)
+    assert (found.best, found.configuration) == (None, None)
+    (again,) = [row for row in found.study.summary if row["role"] == "variant"]
+    assert (again["params"], again["status"]) == (tried[0], "wrong")
+    assert "measured again" not in str(found)
+
+
 def test_the_row_of_a_call_lasts_as_long_as_what_it_takes(
     any_device: gpuopt.Device, brief_quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

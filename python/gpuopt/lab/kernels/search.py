@@ -166,9 +166,9 @@ def search(  # long: half of it is its arguments and what users read of them
 
 
 def _fastest(kernel: Kernel, grid: Grid, times: Mapping[int, float]) -> list[Configuration]:
-    """What is measured again: the fastest ones, or one, so that its row says why none ran."""
+    """What is measured again: the fastest ones, or the first that was tried, so that its row says why none ran."""
     ranked = sorted((ms, index) for index, ms in times.items() if math.isfinite(ms))[:REMEASURED]
-    indices = [index for _, index in ranked] or [0]
+    indices = [index for _, index in ranked] or [next(iter(times))]
     return [Configuration(kernel.name, **grid.levels(index)) for index in indices]  # type: ignore[arg-type]
 
 
