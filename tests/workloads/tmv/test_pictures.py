@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 
 from dense_rows import SIZES, lines, several
 from gpuopt.lab import Study, tmv_plots
+from gpuopt.lab.rows.groups import BESIDE
+from study_rows import Row, timed
 
 
 def test_bandwidths() -> None:
@@ -22,6 +24,27 @@ def test_bandwidths() -> None:
     np.testing.assert_allclose(x, [4 * n * n * 1e-6 for n in SIZES])
     np.testing.assert_allclose(rates, [4 * n * n / 0.1 * 1e-6 for n in SIZES])
     assert "columns shared, 64 x 4" in found
+
+
+def test_the_read_bandwidth_is_that_of_reads() -> None:
+    """Of the first size both kinds of reads, of the second a copy alone, of the third nothing."""
+    study = several("tmv")
+    first, second, _ = study.groups()
+    rates = {"read": 30.0, "read_chunks": 33.0, "copy_chunks": 41.0}
+
+    def ceiling(beside: Row, name: str) -> Row:
+        made = timed("summary", name, 1.0, role="ceiling", gb_s=rates[name])
+        return made | {key: beside[key] for key in BESIDE}
+
+    def drawn(*ceilings: Row) -> list[tuple[float, float]]:
+        (ax,) = tmv_plots.bandwidths(Study([*study.rows, *ceilings])).findobj(Axes)
+        found = [line for line in ax.lines if line.get_label() == "read bandwidth"]
+        return [(float(x), float(y)) for line in found for x, y in zip(*line.get_data(), strict=True)]
+
+    copied = [ceiling(group.first, "copy_chunks") for group in (first, second)]
+    x = first.first["footprint_bytes"] * 1e-6
+    assert drawn(*copied, *(ceiling(first.first, name) for name in ("read", "read_chunks"))) == [(x, 33.0)]
+    assert drawn(*copied) == []
 
 
 def test_speedups() -> None:
