@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.axes import Axes
 
 from dense_rows import SIZES, lines, several
+from gpuopt import ParameterError
 from gpuopt.lab import Study, tmv_plots
 from gpuopt.lab.rows.groups import BESIDE
 from study_rows import Row, timed
@@ -45,6 +47,32 @@ def test_the_read_bandwidth_is_that_of_reads() -> None:
     x = first.first["footprint_bytes"] * 1e-6
     assert drawn(*copied, *(ceiling(first.first, name) for name in ("read", "read_chunks"))) == [(x, 33.0)]
     assert drawn(*copied) == []
+
+
+OTHERS = {
+    "unit": "unit b", "platform": "Portable Computing Language", "driver": "581", "device": "NVIDIA H100",
+    "dtype": "float64", "cache_state": "cold", "protocol": "full",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("draw", [tmv_plots.bandwidths, tmv_plots.speedups, tmv_plots.gains])
+def test_a_line_is_of_one_device_and_of_one_measurement_of_each_problem(draw: Any, name: str) -> None:
+    one = [row | {"unit": "unit a"} for row in several("tmv").rows]
+    says = f"{one[0]['problem']} with {name} " if name in ("cache_state", "protocol") else "2 devices or dtypes; make"
+    with pytest.raises(ParameterError, match=f"^study: rows of {says}"):
+        draw(Study([*one, *(row | {name: OTHERS[name]} for row in one)]))
+    assert draw(Study(one))
+
+
+def test_earlier_rows_without_a_unit_are_of_any() -> None:
+    """Of another problem; of the same one they are another point at its size."""
+    rows = several("tmv").rows
+    smallest = [row for row in rows if row["problem"] == rows[0]["problem"]]
+    told = [row | {"unit": "unit a"} for row in smallest]
+    assert tmv_plots.bandwidths(Study([*told, *(row for row in rows if row not in smallest)]))
+    with pytest.raises(ParameterError, match=r"^study: rows of tmv_64x64 with unit unit a and unknown; make a Study"):
+        tmv_plots.bandwidths(Study([*told, *rows]))
 
 
 def test_speedups() -> None:

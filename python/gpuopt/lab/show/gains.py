@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,10 +12,10 @@ from matplotlib.patches import Patch
 
 from gpuopt import files, labels, papers
 from gpuopt._core import ParameterError
-from gpuopt.lab.rows.groups import PAPER, Group
+from gpuopt.lab.rows.groups import BESIDE, PAPER, Group, is_entry, where
 from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, field
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, significant
 from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PROBLEM = ("workload", "problem", "data", "dtype", "sizes")  # what rows of one problem have in common
 MOST_SIZES = 4  # of which gains are drawn
 SHADES = shades(COLOURS[PAPER], MOST_SIZES)  # the largest size first
 SLOT, BAR = 0.8, 0.72  # of a row: what its bars and the lane below them take together, and of its part what a bar does
@@ -68,7 +69,8 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     interval; in the lane below a step's bars a diamond, or a line from the least to the most, is what the paper
     printed. ``keys`` name some of the papers; None stands for all.
 
-    Raises ParameterError for rows of several devices, and where no paper's first step ran.
+    Raises ParameterError for rows of several devices, or of one problem under several conditions (states of the caches,
+    protocols), and where no paper's first step ran.
     """
     groups = by_size(study)[-MOST_SIZES:][::-1]
     workload = str(groups[0].first["workload"])
@@ -176,14 +178,31 @@ def by_size(study: StudyRows) -> list[Group]:
 
 
 def in_order(study: StudyRows) -> list[Group]:
-    """The groups of rows in the order in which they were measured."""
+    """The groups of rows in the order in which they were measured. Raises ParameterError for rows of several devices
+    or dtypes, and of one problem under several conditions: in two states of the caches, say, or by two protocols."""
     groups = study.groups()
     if not groups:
         raise ParameterError("study: it has no rows to draw; run lab.sweep first")
     places = {(group.device, str(group.first["driver"]), group.dtype) for group in groups}
-    if len(places) > 1:
-        raise ParameterError(f"study: rows of {len(places)} devices or dtypes; make a Study of one's rows")
+    units = {unit for group in groups if (unit := group.first["unit"])}  # rows of earlier versions do not tell theirs
+    variants = [row for row in study.rows if is_entry(row) and row["role"] not in ("peer", "call")]
+    platforms = {platform for row in variants if (platform := row["platform"])}
+    several = max(len(places), len(units), len(platforms))
+    if several > 1:
+        raise ParameterError(f"study: rows of {several} devices or dtypes; make a Study of one's rows")
+    of_problem: dict[Hashable, list[Row]] = {}
+    for group in groups:
+        of_problem.setdefault(where(group.first, PROBLEM), []).append(group.first)
+    for rows in of_problem.values():
+        if told := _apart(rows):
+            raise ParameterError(f"study: rows of {rows[0]['problem']} with {told}; make a Study of one's rows")
     return groups
+
+
+def _apart(rows: Sequence[Row]) -> str:
+    """What tells the groups of one problem from each other: `cache_state cold and hot`; empty for one group."""
+    values = {name: {str(field(row, name) or "unknown") for row in rows} for name in BESIDE}
+    return "; ".join(f"{name} {joined(sorted(found))}" for name, found in values.items() if len(found) > 1)
 
 
 def lengths_of(group: Group) -> list[int]:

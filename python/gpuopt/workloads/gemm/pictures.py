@@ -68,7 +68,7 @@ def sizes(study: StudyRows) -> Figure:
     ran, from textures, with a ring where a step saturates; and the best of the papers' steps, ours, whole calls and
     peers over the side of a cube of as many products.
 
-    Raises ParameterError for rows of several devices.
+    Raises ParameterError for rows of several devices, or of one problem under several conditions.
     """
     groups = by_size(study)
     scale, unit = _unit(groups)
@@ -111,7 +111,8 @@ def sizes(study: StudyRows) -> Figure:
 
 def saturations(study: StudyRows) -> dict[str, float | None]:
     """The fewest work-items at which each step of Jang's ladders has 95 % of its best rate, by preset; None where that
-    is the largest size only, and rates still rise. Steps timed at one size alone are left out."""
+    is the largest size only, and rates still rise. Steps timed at one size alone are left out. Raises ParameterError
+    for rows of several devices, or of one problem under several conditions."""
     groups = by_size(study)
     found = {}
     for key in JANG:
@@ -154,7 +155,7 @@ def _unit(groups: Sequence[Group]) -> tuple[float, str]:
 
 def unrolling(study: StudyRows) -> Figure:
     """Jang's Figure 8: the speed-up of the loop unrolled 4, 8 and 16 times over the naive one, by size; diamonds are
-    his Table 2's. Raises ParameterError for rows of several devices."""
+    his Table 2's. Raises ParameterError for rows of several devices, or of one problem under several conditions."""
     groups = by_size(study)
     figure, part = captioned_picture(
         f"{called('gemm')}: unrolling by size",
@@ -195,7 +196,8 @@ def over_cpu(study: StudyRows) -> Figure:
     """How many times as fast as the host's serial loop Jang's steps are, and whole calls of his first and last step,
     which hold the transfers; at up to four sizes, with 95 % intervals. Diamonds are his Table 2's.
 
-    Raises ParameterError for rows of several devices, and where the loop was not timed beside them.
+    Raises ParameterError for rows of several devices, or of one problem under several conditions, and where the loop
+    was not timed beside them.
     """
     groups = [group for group in by_size(study) if row_named(group, SERIAL_LOOP)][-MOST_SIZES:]
     if not groups:
@@ -243,7 +245,8 @@ def over_cpu(study: StudyRows) -> Figure:
 
 def widths(study: StudyRows) -> Figure:
     """Yang's Figure 16: rates over the width of B, A staying as it is: products by constant memory, `register_tile` and
-    peers. Raises ParameterError for rows of several devices, and where no two problems differ in the width alone."""
+    peers. Raises ParameterError for rows of several devices, or of one problem under several conditions, and where no
+    two problems differ in the width alone."""
     groups = of_varied_width(by_size(study))
     if not groups:
         raise ParameterError("study: no two of its products differ in the width of B alone")

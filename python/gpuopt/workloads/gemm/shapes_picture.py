@@ -45,7 +45,7 @@ def is_of_shapes(study: StudyRows) -> bool:
 
 def beside_libraries(study: StudyRows) -> list[Beside]:
     """The shapes of :func:`gpuopt.problems.gemm_shapes` that a study has, with a library beside each, in their order.
-    Raises ParameterError for rows of several devices or dtypes."""
+    Raises ParameterError for rows of several devices or dtypes, or of one problem under several conditions."""
     groups = {_sizes(group): group for group in in_order(study)}
     found = []
     for shape in gemm_shapes():
@@ -62,7 +62,8 @@ def shapes(study: StudyRows) -> Figure:
     whole call, with 95 % intervals; the caption says the geometric mean, weighted by class. Of several variants of ours
     it is the fastest; a study of `shapes` has what a plain call takes alone.
 
-    Raises ParameterError for rows of several devices, and for fewer than eight of the shapes.
+    Raises ParameterError for rows of several devices, or of one problem under several conditions, and for fewer than
+    eight of the shapes.
     """
     found = beside_libraries(study)
     if len(found) < FEWEST:

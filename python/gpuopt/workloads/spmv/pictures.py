@@ -33,7 +33,8 @@ OTHERS: dict[str, Any] = {"color": "#cccccc", "linewidth": 1.0, "zorder": 1}
 def sizes(study: StudyRows) -> Figure:
     """Rates over the number of rows. Above, a panel a step of the article (its Figures 7 to 12): the step's curve with
     its 95 % intervals, the other steps in grey, and the step's bound, with caches and without. Below, the fastest of
-    the article's steps and of ours, calls and peers. Raises ParameterError for rows of several devices."""
+    the article's steps and of ours, calls and peers. Raises ParameterError for rows of several devices, or of one
+    problem under several conditions."""
     groups = by_size(study)
     everything = [row for group in groups for row in group.rows]
     fastest = max((number_of(row, "gflop_s") for group in groups for row in timed_rows(group)), default=0.0)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 def bandwidths(study: StudyRows) -> Figure:
     """The transposed product's rate of reading A over its bytes, a line a step, a variant of ours, a call or a peer,
-    under the read bandwidth measured beside them. Raises ParameterError for rows of several devices."""
+    under the read bandwidth measured beside them. Raises ParameterError for rows of several devices, or of one problem
+    under several conditions."""
     groups = by_size(study)
     figure, part = captioned_picture(
         f"{called('tmv')}: bandwidth over sizes",
@@ -62,7 +63,8 @@ def bandwidths(study: StudyRows) -> Figure:
 
 def speedups(study: StudyRows) -> Figure:
     """What each step gains over the naive one, over the bytes of the product, with 95 % intervals. Raises
-    ParameterError for rows of several devices, and where the naive step did not run."""
+    ParameterError for rows of several devices, or of one problem under several conditions, and where the naive step did
+    not run."""
     groups = by_size(study)
     base, *steps = papers.load("tmv").steps
     figure, part = captioned_picture(

@@ -71,7 +71,7 @@ def save(study: Study, directory: str | Path, device: Device | None = None) -> l
 def rates(study: Study) -> Figure:
     """A panel for each case, in the order of the study: voxel updates a second with their 95 % intervals and the
     ceilings that bound them; beside them the gain over the naive step, here and in the paper. Raises ParameterError
-    for rows of several devices."""
+    for rows of several devices, or of one problem under several conditions."""
     groups = in_order(study)
     shown = [(group, _bars(group)) for group in groups]
     heights = [0.75 + BAR_INCHES * len(bars) for _, bars in shown]
