@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study_rows import Row
 from workloads.gem.made_rows import BASIC, BASIC_MS, GAINS, TEXELS, TOGETHER, calls, pairs, refused, steps
 
 pytest.importorskip("matplotlib")
@@ -132,6 +133,32 @@ def test_without_one_basic_kernel_there_is_nothing_to_hold_against(draw: object)
         draw(Study([r for r in steps() if r["preset"] != "paper:basic"]))
     with pytest.raises(ValueError, match="2 groups of rows have paper:basic"):
         draw(Study([*steps(), *[r | {"device": "NVIDIA H200"} for r in steps()]]))
+
+
+OF_BASIC = [
+    pytest.param({"status": "wrong", "reason": "made so", "median_ms": None}, id="failed"),
+    pytest.param(None, id="not asked for"),
+]
+
+
+@pytest.mark.parametrize("basic", OF_BASIC)
+@pytest.mark.parametrize("name", ["device", "problem"])
+def test_rows_of_several_devices_or_problems_are_refused_where_one_has_the_basic_kernel(
+    name: str, basic: Row | None, tmp_path: Path
+) -> None:
+    """Rows by another protocol, without it, are beside them as before."""
+
+    def beside(**values: str) -> Study:
+        made = [r for r in steps() if r["kind"] == "summary"]
+        rest = [r | (basic or {}) if r["preset"] == "paper:basic" else r for r in made]
+        kept = [r for r in rest if basic is not None or r["preset"] != "paper:basic"]
+        return Study([*steps(), *(r | values for r in kept)])
+
+    for draw in (gem_plots.optimizations, gem_plots.factorial, gem_plots.stacking, gem_plots.replay, gem_plots.ways):
+        with pytest.raises(ParameterError, match=r"^study: rows of 2 devices or problems; make a Study"):
+            draw(beside(**{name: "another"}))
+    assert gem_plots.save(beside(**{name: "another"}), tmp_path) == []
+    assert gem_plots.optimizations(beside(protocol="full"))
 
 
 # ---------------------------------------------------------------- the factorial

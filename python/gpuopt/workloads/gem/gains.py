@@ -14,7 +14,7 @@ from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import altered
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.groups import Group, where
 from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import significant
@@ -22,6 +22,7 @@ from gpuopt.lab.timing import statistics
 from gpuopt.workloads.gem.optimizations import levels_of, names_of
 
 BASIC = "paper:basic"
+ONE = ("device", "unit", "driver", "problem", "data", "sizes")  # what rows of one device and problem have in common
 
 
 @checked
@@ -94,19 +95,19 @@ Kernels = Mapping[frozenset[tuple[str, int]], Row]  # good rows of `pairs` by th
 
 
 def group_with_basic(study: Study) -> tuple[Group, Row]:
-    """The one group of rows that has a good basic kernel, and that kernel's row."""
-    found = [
-        (group, row)
-        for group in study.groups()
-        for row in group.rows
-        if row["workload"] == "gem" and row["preset"] == BASIC and row["status"] == "ok"
-    ]
+    """The one group of rows that has a good basic kernel, and that kernel's row. Raises ParameterError where there is
+    none or another one, and for rows of several devices or problems, whether or not the basic kernel ran there."""
+    groups = [group for group in study.groups() if group.first["workload"] == "gem"]
+    basics = ((group, row) for group in groups for row in group.rows if row["preset"] == BASIC)
+    found = [(group, row) for group, row in basics if row["status"] == "ok"]
     if not found:
         raise ParameterError(
             f"study: it has no good row of {BASIC}, which speed-ups are over; sweep it beside the others"
         )
     if len(found) > 1:
         raise ParameterError(f"study: {len(found)} groups of rows have {BASIC}; make a Study of one group's rows")
+    if (several := len({where(group.first, ONE) for group in groups})) > 1:
+        raise ParameterError(f"study: rows of {several} devices or problems; make a Study of one's rows")
     return found[0]
 
 

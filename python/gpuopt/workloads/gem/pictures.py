@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuopt import files, labels, papers
+from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.report import Study
@@ -144,14 +145,18 @@ def _styles(group: Group) -> str:
 @checked
 def save(study: Study, directory: str | Path) -> list[Path]:
     """Writes the pictures of a study of GEM into ``directory`` (made where missing) and returns what was written:
-    nothing of a study without its basic kernel. Where combinations were asked for, as many as five switches of two
-    levels have, there is a picture of them; where all of the paper's were, the ways to the best of them, and what they
-    find as text."""
+    nothing of a study without its basic kernel, or of several devices or problems. Where combinations were asked for,
+    as many as five switches of two levels have, there is a picture of them; where all of the paper's were, the ways to
+    the best of them, and what they find as text."""
     if sum(row["preset"] == BASIC and row["status"] == "ok" for row in study.summary) != 1:
+        return []
+    try:
+        group, _ = group_with_basic(study)
+    except ParameterError:  # of several devices or problems
         return []
     target = files.made_folder(directory)
     drawn = {"optimizations": optimizations(study)}
-    if len(cells(group_with_basic(study)[0])[0]) >= 2**5:
+    if len(cells(group)[0]) >= 2**5:
         drawn["factorial"] = factorial(study)
     text: list[Path] = []
     with suppress(ValueError):  # not all combinations
