@@ -33,7 +33,7 @@ from hostile.limits import limit_memory
 
 TIME_LIMIT_S = 60.0
 INTERRUPT_S = 8.0  # a measurement that has been accepted is stopped as by Ctrl-C
-MEMORY_BYTES = 8 << 30  # of addresses, beyond what a device in use has
+MEMORY_BYTES = 8 << 30  # beyond what a process with a device in use has
 ABSTRACT = NotImplementedError  # what an interface's method says where it is not made
 
 

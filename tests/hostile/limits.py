@@ -7,8 +7,9 @@ from pathlib import Path
 
 
 def limit_memory(more: int, device: str | int | None = None) -> None:
-    """No more address space than ``more`` bytes beyond what the process has when its device is in use: a driver
-    reserves hundreds of GB that it never touches. The machine outlives a bomb."""
+    """No more memory of its own than ``more`` bytes beyond what the process has when its device is in use. The machine
+    outlives a bomb. Addresses are not counted: drivers, and the C library for each thread, reserve many that they never
+    touch."""
     import numpy as np
 
     import gpuopt
@@ -16,5 +17,5 @@ def limit_memory(more: int, device: str | int | None = None) -> None:
 
     one = gpuopt.to_device(np.ones((1, 1), np.float32), select(device))
     gpuopt.gemm(one, one).to_numpy()  # its compiler too: NVIDIA's takes a GB
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, resource.RLIM_INFINITY))
+    pages = int(Path("/proc/self/statm").read_text().split()[5])  # private and writable
+    resource.setrlimit(resource.RLIMIT_DATA, (pages * resource.getpagesize() + more, resource.RLIM_INFINITY))
