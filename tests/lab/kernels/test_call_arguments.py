@@ -260,3 +260,11 @@ def test_a_value_of_64_bits_without_a_sign(any_device: gpuopt.Device, default: i
 def test_what_else_a_reference_takes_keeps_its_default(any_device: gpuopt.Device) -> None:
     kernel = own_kernels.scaled(reference=lambda x, n=0, two=2: two * x + (n == 100))
     kernel.check(device=any_device, n=100)
+
+
+def test_an_array_is_no_dtype() -> None:
+    """Its text is not asked for: that of an array which lies about its shape is an IndexError of NumPy's."""
+    lying = type("Lying", (np.ndarray,), {"shape": (10**9, 10**9)})((2, 2), np.float32)
+    for declare in (lambda: lab.input("x", "n", dtype=lying), lambda: lab.value("x", lying)):
+        with pytest.raises(gpuopt.ParameterError, match=r"^x\.dtype: an array is no dtype; use one of"):
+            declare()

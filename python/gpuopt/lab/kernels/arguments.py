@@ -112,7 +112,8 @@ def _dtype(given: Any, what: str) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(given)
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"{what}: {given!r} is no dtype; use one of {', '.join(SIMPLE)} or a struct") from error
+        told = repr(given) if not isinstance(given, np.ndarray) else "an array"  # whose text may be long, or an error
+        raise ParameterError(f"{what}: {told} is no dtype; use one of {', '.join(SIMPLE)} or a struct") from error
     if found.name not in SIMPLE and found.fields is None:
         raise ParameterError(f"{what}: kernels have no {found}; use one of {', '.join(SIMPLE)} or a struct")
     fields: Mapping[str, Any] = found.fields or {}
