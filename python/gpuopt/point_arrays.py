@@ -15,14 +15,15 @@ LONGEST = 1e30  # A, of coordinates and radii: float32 holds their sums, float64
 
 
 class ReadOnly:
-    """What pickle and copy make has read-only arrays too."""
+    """What pickle and copy make has read-only arrays too, by themselves and in tuples."""
 
     __slots__ = ()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, np.ndarray):
+                    one.flags.writeable = False
             object.__setattr__(self, name, value)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -147,3 +150,12 @@ def test_angles_that_are_no_array_are_refused_by_name() -> None:
         gt.helical(ragged, None, sod=9, sdd=20, det=(2, 2), pixel=1, pitch=1)
     with pytest.raises(gpuopt.ArrayError, match=r"^theta: it cannot be read as an array"):
         gt.from_skimage(ragged, (4, 4))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_copies_of_scans_and_bodies_never_change_either(copied: Callable[[Any], Any]) -> None:
+    scan = gt.circular(6, 60.0, 120.0, (5, 8))
+    free = gt.from_vectors(np.column_stack([*scan.frames]), (5, 8))
+    kept = [copied(scan).angles, *copied(free).frames, copied(gt.Ellipsoid(1, 2.0)).centre]
+    assert not any(array.flags.writeable for array in kept)
+    np.testing.assert_array_equal(kept[0], scan.angles)

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real, unsupported
+from gpuopt.point_arrays import ReadOnly
 from gpuopt.tomo import checks
 from gpuopt.tomo.bodies_on_device import Shape
 from gpuopt.tomo.checks import Float64Array
@@ -20,7 +21,7 @@ from gpuopt.tomo.kinds import Lengths, Numbers
 
 
 @checked
-class Body(ABC):
+class Body(ReadOnly, ABC):
     """Anything whose density is known everywhere. Bodies add up in a :class:`Phantom`.
 
     Points and directions are arrays (3, ...): sums over a first axis of 3 are several times faster than over a last
