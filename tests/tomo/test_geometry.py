@@ -154,7 +154,7 @@ def test_angles_that_are_no_array_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
 def test_copies_of_scans_and_bodies_never_change_either(copied: Callable[[Any], Any]) -> None:
-    scan = gt.circular(6, 60.0, 120.0, (5, 8))
+    scan = gt.circular(6, 60.0, 120.0, (5, 8), 2.0)
     free = gt.from_vectors(np.column_stack([*scan.frames]), (5, 8))
     kept = [copied(scan).angles, *copied(free).frames, copied(gt.Ellipsoid(1, 2.0)).centre]
     assert not any(array.flags.writeable for array in kept)

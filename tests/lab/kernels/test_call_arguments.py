@@ -268,3 +268,18 @@ def test_an_array_is_no_dtype() -> None:
     for declare in (lambda: lab.input("x", "n", dtype=lying), lambda: lab.value("x", lying)):
         with pytest.raises(gpuopt.ParameterError, match=r"^x\.dtype: an array is no dtype; use one of"):
             declare()
+
+
+def test_a_kernel_that_the_text_lacks_is_named_by_what_asks_for_it(any_device: gpuopt.Device) -> None:
+    text = "kernel void doubled(global float* x) { x[get_global_id(0)] *= 2; }"
+    launch = lab.launch(items="n", local=1)
+    forms: dict[str, dict[str, Any]] = {
+        "name": {"launch": launch},
+        "stages": {"stages": [lab.stage("gone", "x", launch)]},
+    }
+    for argument, how in forms.items():
+        kernel = lab.Kernel(text, "off", arguments=[lab.inout("x", "n")], reference=lambda x: 2 * x, **how)
+        with pytest.raises(
+            gpuopt.ParameterError, match=f"^{argument}: there is no kernel (off|gone) in .*; use one of doubled"
+        ):
+            kernel(x=np.ones(3, np.float32), device=any_device)

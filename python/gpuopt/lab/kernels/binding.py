@@ -136,7 +136,12 @@ def plan(
 def built(task: Task, code: Code, device: Device, levels: Levels) -> Program:
     """The program at these levels, whose kernels take what is declared. Raises KernelBuildError, ParameterError."""
     program = _core.build_program(device, code.source.text, code.source.name, code.build_options(levels))
-    _check_declaration(task, code, device, levels)
+    try:
+        _check_declaration(task, code, device, levels)
+    except ParameterError as error:  # of a kernel that the text lacks: with stages, these name it
+        if error.argument != "name" or [stage.kernel for stage in code.kernels] == [code.label]:
+            raise
+        raise ParameterError(f"stages: {str(error).partition(': ')[2]}") from error
     return program
 
 
