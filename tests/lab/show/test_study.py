@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,29 @@ def test_an_edit_that_was_taken_back_is_the_last_that_was_measured(tmp_path: Pat
     wrong = measured("off", ("x", None), ("y", 1.0), ("x", None))
     assert [row["status"] for row in wrong.failures()] == ["wrong"]
     assert wrong.best() is None
+
+
+def test_what_failed_in_the_last_sitting_is_a_failure_in_any_order() -> None:
+    def sitting(minute: int, status: str, *names: str) -> Study:
+        rows: list[Any] = []
+        for name in names:
+            row = {"role": "variant", "variant": "kk", "configuration": name, "problem": "p", "status": status}
+            visit = row | {"kind": "block", "block": 0, "median_ms": 1.0, "time_utc": f"2026-11-29T06:0{minute}:00Z"}
+            end = row | {"kind": "summary", "time_utc": f"2026-11-29T06:0{minute}:09Z"}
+            rows += [visit, end | {"median_ms": 1.0}] if status == "ok" else [end | {"reason": "off"}]
+        return Study(rows)
+
+    sittings = [
+        sitting(1, "ok", "k(W=1)"),
+        sitting(2, "ok", "k(W=1)", "k(W=4)"),
+        sitting(3, "wrong", "k(W=1)", "k(W=4)"),
+    ]
+    for order in itertools.permutations(sittings):
+        found = Study.joined(order)
+        assert {row["configuration"] for row in found.failures()} == {"k(W=1)", "k(W=4)"}
+        assert {row["status"] for row in found.summary} == {"wrong"}
+    again = Study.joined([*sittings, sitting(4, "ok", "k(W=4)")])
+    assert [row["configuration"] for row in again.failures()] == ["k(W=1)"]
 
 
 def test_to_pandas_picks_a_kind(study: Study) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable
 
@@ -188,6 +189,16 @@ def test_what_would_have_no_effect_is_refused(ask: Callable[[], Study], message:
     with pytest.raises(ParameterError) as caught:
         ask()
     assert str(caught.value).startswith(message)
+
+
+def test_an_argument_that_no_question_has_is_named_as_it_was_given() -> None:
+    asks: list[Callable[..., Study]] = [microbench.latency, microbench.working_sets, microbench.block_dimensions]
+    for ask in asks:
+        for name in ("bytes", "width", "colour"):
+            if name not in inspect.signature(ask).parameters:
+                with pytest.raises(ParameterError, match=f"^{name}: no such argument; ") as caught:
+                    ask(**{name: 4096})
+                assert caught.value.argument == name
 
 
 def test_the_width_of_a_type_is_used(any_device: gpuopt.Device) -> None:

@@ -102,6 +102,13 @@ def joined_rows(studies: Sequence[Sequence[Row]]) -> list[Row]:
     return [next(left[one])[1] for one in places]
 
 
+def _is_before(row: Row, failure: Row | None) -> bool:
+    """Whether a good block was measured before a failure that stands before it, as among the rows of joined studies."""
+    if failure is None or failure["status"] == "ok" or row["kind"] != "block" or row["status"] != "ok":
+        return False
+    return failure["time_utc"] is not None and (row["time_utc"] or "") < failure["time_utc"]
+
+
 @checked
 class StudyRows:
     """The rows of a sweep, and what can be asked of them.
@@ -234,8 +241,8 @@ class StudyRows:
         """A row for every configuration that is not ok, with its status and reason."""
         last: dict[Hashable, Row] = {}
         for row in self.rows:
-            if is_entry(row) and row["kind"] != "energy":
-                last[identity(row)] = row
+            if is_entry(row) and row["kind"] != "energy" and not _is_before(row, last.get(one := identity(row))):
+                last[one] = row
         return [row for row in last.values() if row["status"] != "ok"]
 
     def of_problem(self, name: str) -> list[Row]:

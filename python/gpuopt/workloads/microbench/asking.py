@@ -18,11 +18,15 @@ from gpuopt.workloads.microbench.questions import Levels, element, family_rows, 
 OF_TYPE = "dtype: width "  # how errors call the width of an element, for :func:`called`
 
 
+class UnknownArgumentError(ParameterError):
+    """An argument that no question has: it is named as it was given."""
+
+
 def ask(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, Any]) -> Study:
     """Survey the points. Raises ParameterError for an argument that is none of a survey's, and for a size that does not
     fit the memory."""
     if unknown := set(how) - {"protocol", "store", "progress"}:
-        raise ParameterError(
+        raise UnknownArgumentError(
             f"{', '.join(sorted(unknown))}: no such argument; a question also takes protocol, store and progress"
         )
     for size in sorted({point.bytes for point in wanted}):
@@ -38,7 +42,7 @@ def called(**names: str) -> Iterator[None]:
     try:
         yield
     except ParameterError as error:
-        if error.argument not in names:
+        if error.argument not in names or isinstance(error, UnknownArgumentError):
             raise
         raise type(error)(names[error.argument] + str(error).removeprefix(f"{error.argument}: ")) from error
 
