@@ -158,8 +158,8 @@ class Group:
 
     @cached_property
     def codes_of_baselines(self) -> dict[int, frozenset[Code]]:
-        """The codes of the baseline that each row's blocks were held against, by the row's ``id``; its own of the
-        baseline. None where they do not tell, several where an earlier run's are left beside those of a shorter one."""
+        """By a row's ``id``, the codes of the baseline that its blocks were held against; of the baseline, its own. The
+        set is empty where blocks do not tell, and has several where two runs' blocks stand beside each other."""
 
         def of(row: Row) -> list[Code | None]:
             return [code_of(row)] if is_baseline(row, row) else [self.against(block) for block in self.own_blocks(row)]
