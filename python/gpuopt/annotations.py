@@ -216,11 +216,16 @@ def _is_time(value: Any) -> bool:
     return isinstance(value, np.timedelta64)
 
 
+def is_real(value: Any) -> bool:
+    """Whether it is a real number of any size, and no flag and no time."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and not _is_time(value)
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a real number that float64 holds, NaN and infinity included, and no flag."""
     if type(value) is float:
         return True
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or _is_time(value):
+    if not is_real(value):
         return False
     try:
         return math.isfinite(float(value)) or not np.isfinite(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -88,7 +88,9 @@ def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
     try:
         value = float(given)
     except OverflowError as error:
-        raise ParameterError(f"{name}: it is more than a float64 holds; scale the arrays instead") from error
+        raise ParameterError(f"{name}: {_TOO_LARGE}") from error
+    if math.isinf(value) and np.isfinite(cast(Any, given)):  # of a longer float
+        raise ParameterError(f"{name}: {_TOO_LARGE}")
     if abs(value) > _LARGEST and math.isfinite(value) and str(dtype) == "float32":
         raise ParameterError(
             f"{name}: it is {value:g}, float32 ends at {_LARGEST:.4g}; scale the arrays instead, or give float64 arrays"
@@ -96,6 +98,7 @@ def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
     return value
 
 
+_TOO_LARGE = "it is more than a float64 holds; scale the arrays instead"
 _MOST_AXES = 64  # of NumPy's arrays
 _LARGEST = float(np.finfo(np.float32).max)
 

@@ -31,6 +31,7 @@ from gpuopt.annotations import (
     is_number,
     is_of_arrays,
     is_path_of_bytes,
+    is_real,
     is_seed,
     is_text,
     of_signal,
@@ -326,11 +327,10 @@ def _refusal(name: str, value: Any, hint: Any) -> Exception:
             return _refusal(f"{name}[{key!r}]", one, hint)
     if (inside := _misfit_inside(name, value, hint)) is not None:
         return inside
+    if is_real(value) and not is_number(value) and float in alternatives(hint):
+        return ParameterError(f"{name}: it is more than a float64 holds; give a smaller one")
     if is_integral(value) and not -LARGEST <= int(value) < LARGEST:
-        bits = f"it is a whole number of {int(value).bit_length()} bits"
-        if float in alternatives(hint):
-            return ParameterError(f"{name}: {bits}, more than a float64 holds; give a smaller one")
-        return ParameterError(f"{name}: {bits}; give one below 2^63")
+        return ParameterError(f"{name}: it is a whole number of {int(value).bit_length()} bits; give one below 2^63")
     if isinstance(value, str) and str in alternatives(hint) and not is_text(value):
         return ParameterTypeError(f"{name}: {_shown(value)} is no text of Unicode: half of a character stands in it")
     if name == "seed" and is_integral(value):

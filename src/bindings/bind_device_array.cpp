@@ -8,6 +8,11 @@
 namespace gpuopt {
 namespace {
 
+// A masked array is refused, whose mask would be ignored.
+Operand unmasked_operand(const py::object& given, const std::string& name) {
+    return operand(py::module_::import("gpuopt.checked").attr("unmasked")(name, given), name);
+}
+
 DeviceArray to_device(const py::object& array, const Device& device, bool guarded) {
     const auto source = operand(array, "a");
     if (source.is_device()) throw ArrayError("a", "it is a DeviceArray already", "give a NumPy array");
@@ -163,7 +168,7 @@ array([[ 3.,  6.],
         .def(
             "fill_repeated",
             [](DeviceArray& array, const py::object& pattern) {
-                const auto source = operand(pattern, "pattern");
+                const auto source = unmasked_operand(pattern, "pattern");
                 const auto bytes = DeviceArray::bytes_of(source.dtype, source.shape, "pattern");
                 if (source.is_device() || !source.strides.empty() || bytes == 0)
                     throw ArrayError("pattern", "it is no contiguous NumPy array with elements",
@@ -175,8 +180,7 @@ array([[ 3.,  6.],
         .def(
             "copy_from",
             [](DeviceArray& array, const py::object& values) {
-                const auto source =
-                    operand(py::module_::import("gpuopt.checked").attr("unmasked")("values", values), "values");
+                const auto source = unmasked_operand(values, "values");
                 const auto told = "a NumPy array of dtype " + std::string(facts(array.dtype).numpy_name) +
                                   " and shape " + shape_text(array.shape);
                 if (source.is_device()) throw ArrayError("values", "it is a DeviceArray", "give " + told);

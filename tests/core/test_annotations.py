@@ -57,9 +57,7 @@ def test_times_are_no_numbers() -> None:
 def test_whole_numbers_beyond_64_bits_are_told_what_ends_them() -> None:
     A = np.ones((2, 2), np.float64)
     assert gpuopt.gemm(A, A, alpha=2**64)[0, 0] == 2.0**65
-    with pytest.raises(
-        gpuopt.ParameterError, match=r"^alpha: .* of 1329 bits, more than a float64 holds; give a small"
-    ):
+    with pytest.raises(gpuopt.ParameterError, match=r"^alpha: it is more than a float64 holds; give a smaller"):
         gpuopt.gemm(A, A, alpha=10**400)
     with pytest.raises(gpuopt.ParameterError, match=r"^count: it is a whole number of 1329 bits; give one below 2\^63"):
         gpuopt.molecule.fibonacci_sphere(10**400)

@@ -7,6 +7,7 @@ import math
 import operator
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -266,3 +267,22 @@ def test_an_array_without_rows_says_so() -> None:
         x = gpuopt.to_device(np.zeros(shape, np.float32))
         with pytest.raises(IndexError, match=r"^index: row 0 of none; the array's first length is 0"):
             x[0]
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(np.float64).max, reason="long floats are float64 here")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_number_beyond_float64_is_refused(dtype: type) -> None:
+    x, beyond = gpuopt.to_device(np.ones(3, dtype)), np.longdouble("1e400")
+    told = "it is more than a float64 holds"
+    for name, call in (
+        ("other", lambda: x * beyond),
+        ("other", lambda: beyond * x),
+        ("other", lambda: x - beyond),
+        ("other", lambda: x * Fraction(10**400)),
+        ("a", lambda: gpuopt.axpy(beyond, x, x)),
+        ("a", lambda: gpuopt.axpy(Fraction(10**400), x, x)),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(gpuopt.ParameterError, match=f"^{name}: {told}"):
+            call()
+    np.testing.assert_array_equal((x * np.longdouble("inf")).to_numpy(), np.inf)
+    np.testing.assert_array_equal((x * np.longdouble(1.5)).to_numpy(), 1.5)

@@ -88,3 +88,5 @@ def test_a_pattern_is_a_contiguous_array_with_elements(device: gpuopt.Device) ->
     for pattern in (np.zeros(0, np.uint8), np.zeros((4, 4), np.float32)[:, :2], array):
         with pytest.raises(gpuopt.ArrayError, match="pattern"):
             array.fill_repeated(pattern)  # type: ignore[arg-type]
+    with pytest.raises(gpuopt.ArrayError, match=r"^pattern: masks of masked arrays"):
+        array.fill_repeated(np.ma.masked_array([1, 2], [False, True], np.float32))
