@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -283,3 +284,46 @@ def test_a_kernel_that_the_text_lacks_is_named_by_what_asks_for_it(any_device: g
             gpuopt.ParameterError, match=f"^{argument}: there is no kernel (off|gone) in .*; use one of doubled"
         ):
             kernel(x=np.ones(3, np.float32), device=any_device)
+
+
+MISFIT = "name: argument 1 of one is global float* name; it was declared as int32"
+WRITES = "kernel void one(global float* name) { name[get_global_id(0)] += 1; }"
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize(
+    ("kernels", "error"),
+    [
+        (("one",), MISFIT),
+        (("one", "two"), MISFIT),
+        (("two", "one"), MISFIT),
+        (("gone",), "stages: there is no kernel gone in "),
+        (("two", "gone"), "stages: there is no kernel gone in "),
+        (("gone", "one"), "stages: there is no kernel gone in "),
+        ((), "name: there is no kernel off in "),
+    ],
+)
+def test_an_argument_that_is_called_name_is_no_kernel_that_the_text_lacks(
+    any_device: gpuopt.Device, kernels: tuple[str, ...], error: str, isolated: bool
+) -> None:
+    """What is wrong with it is said of it."""
+    text = f"{WRITES}\nkernel void two(global int* name) {{ name[get_global_id(0)] *= 2; }}"
+    launch = lab.launch(items="n", local=1)
+    how: dict[str, Any] = {"stages": [lab.stage(one, "name", launch) for one in kernels]} if kernels else {}
+    array = lab.inout("name", "n", dtype="int32")
+    kernel = lab.Kernel(text, "off", arguments=[array], reference=lambda name: 2 * name, **(how or {"launch": launch}))
+    problem = kernel.problem(n=4, isolated=isolated)
+    for _ in range(2):  # nothing is kept of the first attempt
+        with pytest.raises(gpuopt.ParameterError) as caught:
+            problem.prepare(gpuopt.Configuration("off"), any_device)
+        assert str(caught.value).startswith(error)
+        assert caught.value.argument == error.partition(":")[0]
+
+
+def test_an_argument_of_a_kernel_alone_that_is_called_name(any_device: gpuopt.Device) -> None:
+    array = lab.inout("name", "n", dtype="int32")
+    kernel = lab.Kernel(
+        WRITES, "one", arguments=[array], launch=lab.launch(items="n", local=1), reference=lambda name: name + 1
+    )
+    with pytest.raises(gpuopt.ParameterError, match=f"^{re.escape(MISFIT)}$"):
+        kernel.check(n=4, device=any_device)

@@ -136,12 +136,7 @@ def plan(
 def built(task: Task, code: Code, device: Device, levels: Levels) -> Program:
     """The program at these levels, whose kernels take what is declared. Raises KernelBuildError, ParameterError."""
     program = _core.build_program(device, code.source.text, code.source.name, code.build_options(levels))
-    try:
-        _check_declaration(task, code, device, levels)
-    except ParameterError as error:  # of a kernel that the text lacks: with stages, these name it
-        if error.argument != "name" or [stage.kernel for stage in code.kernels] == [code.label]:
-            raise
-        raise ParameterError(f"stages: {str(error).partition(': ')[2]}") from error
+    _check_declaration(task, code, device, levels)
     return program
 
 
@@ -224,10 +219,21 @@ def _check_declaration(task: Task, code: Code, device: Device, levels: Levels) -
         return
     with_facts = _with_facts(code, device, levels)
     for stage in code.kernels:
-        facts = with_facts.arguments(stage.kernel)
+        facts = _facts(with_facts, code, stage)
         if facts is not None:
             check_arguments(stage, facts, task, alone=isinstance(code.stages[0], Stage) and len(code.stages) == 1)
     declared(task, code, device, levels)
+
+
+def _facts(program: Program, code: Code, stage: Stage) -> Sequence[Facts] | None:
+    """What the driver says of the arguments of a stage's kernel, if anything. Raises ParameterError where the text
+    lacks the kernel: of its ``name``, or of the ``stages`` that call it otherwise."""
+    try:
+        return program.arguments(stage.kernel)
+    except ParameterError as error:
+        if [one.kernel for one in code.kernels] == [code.label]:
+            raise
+        raise ParameterError(f"stages: {str(error).partition(': ')[2]}") from error
 
 
 def _with_facts(code: Code, device: Device, levels: Levels) -> Program:
