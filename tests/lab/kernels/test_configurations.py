@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import own_kernels
 from gpuopt import Configuration, ParameterError, lab, records
 from gpuopt.lab.kernels.published import Result, Results
 from gpuopt.lab.kernels.search import Found
+from gpuopt.lab.kernels.worker import WORKERS
 from gpuopt.lab.report import Study
 from gpuopt.lab.run.wanted import plain_configuration, what_to_measure
 from gpuopt.lab.timing.protocol import PROTOCOLS
@@ -214,3 +216,25 @@ def test_levels_of_what_is_no_configuration_are_refused(given: object) -> None:
     says = "its key: it is 1; give a text" if given == {1: 2} else "it is .*; give a Configuration, a Mapping or None"
     with pytest.raises(ParameterError, match=f"^configuration: {says}"):
         own_kernels.saxpy().levels(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("strategy", ["restarts", "exhaustive"])
+def test_a_search_takes_what_problems_take(
+    any_device: gpuopt.Device, brief_quick: None, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    """Words of a problem beside its sizes, given or of data; numbers stay as they are written."""
+    monkeypatch.setattr(WORKERS, "of", lambda device: pytest.fail("it is not in this process"))
+    kernel, x = own_kernels.saxpy(constraints=["a == 0.1", "n % WIDTH == 0"]), np.ones(102, np.float32)
+    how: dict[str, Any] = {"strategy": strategy, "evaluations": 2, "device": any_device, "isolated": False, "a": 0.1}
+    for more in ({"n": 102}, {"data": {"x": x}}, {"n": 102, "versions": ()}):
+        found = lab.search(kernel, **how, **more)
+        assert (found.evaluations, found.configurations) == (2, 4)
+        assert found.best is not None
+    other = own_kernels.saxpy(own_kernels.SAXPY.replace("saxpy", "other"), "other")
+    found = lab.search(kernel, **how, n=102, versions=[other])
+    assert {one.levels["WIDTH"] for one in found.results.results} <= {1, 2}
+    assert found.best is not None
+    with pytest.raises(ParameterError, match=r"^constraints: they admit no configuration for a=0\.2, n=102$"):
+        lab.search(kernel, **how | {"a": 0.2}, n=102)
+    with pytest.raises(ParameterError, match=r"^n: saxpy needs it"):
+        lab.search(kernel, **how)

@@ -15,6 +15,7 @@ from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.kernels import strategies
+from gpuopt.lab.kernels.arguments import TAKEN
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, of_rows
 from gpuopt.lab.kernels.space import Levels
@@ -113,10 +114,10 @@ def search(  # long: half of it is its arguments and what users read of them
     Each is verified before it is timed. ``strategy`` is "exhaustive", "random", "restarts" (descents one parameter at a
     time, from one start after the other), "near" (the same, half of the starts beside what was good) or "optuna";
     ``evaluations`` and ``seconds`` are the budget, None for none; an exhaustive search builds ahead of its timing, for
-    half of the seconds at most. ``data``, ``limit_s`` and ``sizes`` are those of ``kernel.problem``. ``objective`` is
-    of what the search finds the least: "time", or "energy", the net joules of a run, which takes about 15 s a
-    configuration (`docs/energy.md`). Raises ParameterError where the sizes admit no configuration, and at once where
-    the energy cannot be measured.
+    half of the seconds at most. ``data``, ``limit_s`` and ``sizes`` are those of ``kernel.problem``, whose ``isolated``
+    and ``versions`` may stand among the sizes; versions are not searched. ``objective`` is of what the search finds the
+    least: "time", or "energy", the net joules of a run, which takes about 15 s a configuration (`docs/energy.md`).
+    Raises ParameterError where the sizes admit no configuration, and at once where the energy cannot be measured.
 
     Examples
     --------
@@ -132,7 +133,8 @@ def search(  # long: half of it is its arguments and what users read of them
     """
     strategies.check(strategy, evaluations, seconds)
     problem, chosen = kernel.problem(data=data, limit_s=limit_s, **sizes), select(device)
-    grid = _admitted(kernel, kernel.task.numbers(sizes, data or {}, [*kernel.code.space.levels]), progress)
+    known = {name: value for name, value in sizes.items() if name not in TAKEN}
+    grid = _admitted(kernel, kernel.task.numbers(known, data or {}, [*kernel.code.space.levels]), progress)
     run = SweepRun(problem, chosen, PROTOCOLS["quick"], Recorder(store))
     if objective == "energy":
         run.energy = asked_for(chosen, run.recorder, decides=True)
