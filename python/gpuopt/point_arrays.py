@@ -3,6 +3,7 @@ are read-only, so that what was checked stays as it was."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,25 @@ LONGEST = 1e30  # A, of coordinates and radii: float32 holds their sums, float64
 
 
 class ReadOnly:
-    """What pickle and copy make has read-only arrays too, by themselves and in tuples."""
+    """What pickle and copy make has read-only arrays too, by themselves and in tuples: those of the record that names
+    this among its bases. What a subclass adds stays as it is: it may be written to, and be shared with the original."""
 
     __slots__ = ()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            for one in value if isinstance(value, tuple) else (value,):
-                if isinstance(one, np.ndarray):
-                    one.flags.writeable = False
-            object.__setattr__(self, name, value)
+    def __setstate__(self, state: Any) -> None:
+        record: Any = next(one for one in type(self).__mro__ if ReadOnly in one.__bases__)
+        own = {one.name for one in fields(record)}
+        for part in state if isinstance(state, tuple) else (state,):  # what slots hold stands beside the rest
+            for name, value in (part or {}).items():
+                if name in own or hasattr(record, name):  # also what it computed once
+                    _freeze(value)
+                object.__setattr__(self, name, value)
+
+
+def _freeze(value: Any) -> None:
+    for one in value if isinstance(value, tuple) else (value,):
+        if isinstance(one, np.ndarray):
+            one.flags.writeable = False
 
 
 def kept(given: Any, array: np.ndarray) -> np.ndarray:

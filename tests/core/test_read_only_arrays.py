@@ -47,6 +47,23 @@ def test_their_arrays_cannot_be_written_to(made: Callable[[], Any], same: Callab
             array[0] = 7
 
 
+class Named(Molecule):
+    __slots__ = ("names",)
+
+
+@pytest.mark.parametrize("same", SAME[1:4])
+def test_what_a_subclass_adds_stays_as_it_is(same: Callable[[Any], Any]) -> None:
+    """A shallow copy shares it with its original."""
+    one, names, forces = Named(XYZ, CHARGE, RADIUS, RADIUS), np.array([0, 0]), np.zeros((2, 3))
+    object.__setattr__(one, "names", names)
+    object.__setattr__(one, "forces", forces)
+    for made in (same(one), same(same(one))):
+        made.names[0], made.forces[0] = 1, 1
+        assert (names[0] == 1) == (same is copy.copy)
+        assert not any(array.flags.writeable for array in (made.xyz, made.charge, made.radius, made.depth))
+    names[0], forces[0] = 2, 2
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_later_changes_of_what_was_given_have_no_effect(any_device: gpuopt.Device, dtype: type) -> None:
     given = [array.astype(dtype) for array in (XYZ, CHARGE, RADIUS)]

@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,10 +153,92 @@ def test_angles_that_are_no_array_are_refused_by_name() -> None:
         gt.from_skimage(ragged, (4, 4))
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+COPIES: list[Callable[[Any], Any]] = [
+    copy.copy,
+    copy.deepcopy,
+    *(partial(lambda number, value: pickle.loads(pickle.dumps(value, number)), number) for number in range(2, 6)),
+]
+
+
+class Own(gt.Body):
+    """A ball of somebody's own, who writes to its arrays."""
+
+    def __init__(self, table: np.ndarray) -> None:
+        self.table, self.pair = table, (table, [table])
+
+    def density_at(self, points: np.ndarray) -> np.ndarray:
+        self.table[0] += 1
+        return np.full(points.shape[1:], self.table[0])
+
+    def integral(self, origin: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        return self.density_at(direction)
+
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(3, -1.0), np.ones(3)
+
+
+class Slotted(Own):
+    __slots__ = ("radius",)
+
+
+class Bare(gt.Body):
+    """Without a dict's entries."""
+
+    __slots__ = ("table",)
+    density_at, integral, box = Own.density_at, Own.integral, Own.box
+
+
+class Tinted(gt.Ellipsoid):
+    __slots__ = ("colour",)
+
+    def __init__(self, colour: np.ndarray) -> None:
+        super().__init__(1.0, 2.0)
+        object.__setattr__(self, "colour", colour)
+        object.__setattr__(self, "tones", colour)
+
+
+class Restored:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, restored=True)
+
+
+class Told(gt.Body, Restored):
+    def __init__(self) -> None:
+        self.radius = 2.0
+
+    density_at, integral, box = Own.density_at, Own.integral, Own.box
+
+
+@pytest.mark.parametrize("copied", COPIES)
 def test_copies_of_scans_and_bodies_never_change_either(copied: Callable[[Any], Any]) -> None:
     scan = gt.circular(6, 60.0, 120.0, (5, 8), 2.0)
     free = gt.from_vectors(np.column_stack([*scan.frames]), (5, 8))
-    kept = [copied(scan).angles, *copied(free).frames, copied(gt.Ellipsoid(1, 2.0)).centre]
-    assert not any(array.flags.writeable for array in kept)
-    np.testing.assert_array_equal(kept[0], scan.angles)
+    ball, blob = gt.Ellipsoid(1, 2.0), gt.Blob(2.0)
+    for _ in range(2):  # and copies of copies
+        scan, free, (ball, blob) = copied(scan), copied(free), copied(gt.Phantom([ball, blob])).bodies
+        kept = [scan.angles, scan.z, *scan.frames, *free.frames, ball.centre, ball.rotation, blob.centre]
+        assert not any(array.flags.writeable for array in kept)
+    assert np.allclose(scan.angles, np.arange(6) * np.pi / 3)
+    assert not copied(gt.parallel2d([0.0, 1.0], 4)).angles.flags.writeable
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_of_a_body_of_ones_own_leaves_its_arrays_as_they_are(copied: Callable[[Any], Any]) -> None:
+    table, fixed = np.zeros(3), np.zeros(3)
+    fixed.flags.writeable = False
+    slotted, bare = Slotted(table), Bare()
+    slotted.radius, bare.table = 3.0, table
+    for own in (Own(table), slotted, bare):
+        made = copied(copied(own))
+        made.density_at(np.zeros((3, 2)))
+        assert made.table.flags.writeable
+        assert (made.table is table) == (copied is copy.copy)
+    assert copied(slotted).radius == 3.0
+    table[0] = 1
+    assert copied(Told()).restored
+    assert not copy.copy(Own(fixed)).table.flags.writeable
+    tinted = copied(copied(Tinted(table)))
+    assert tinted.colour.flags.writeable
+    assert tinted.tones.flags.writeable
+    assert not tinted.centre.flags.writeable
+    table[0] = 2

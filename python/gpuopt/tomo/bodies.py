@@ -21,7 +21,7 @@ from gpuopt.tomo.kinds import Lengths, Numbers
 
 
 @checked
-class Body(ReadOnly, ABC):
+class Body(ABC):
     """Anything whose density is known everywhere. Bodies add up in a :class:`Phantom`.
 
     Points and directions are arrays (3, ...): sums over a first axis of 3 are several times faster than over a last
@@ -52,7 +52,7 @@ class Body(ReadOnly, ABC):
 
 @checked
 @dataclass(frozen=True, eq=False, init=False)
-class Ellipsoid(Body):
+class Ellipsoid(ReadOnly, Body):
     """An ellipsoid of constant ``density`` in 1/mm about ``centre`` (x, y, z). ``axes`` (a, b, c) are its semi-axes in
     mm, or one for all; if one is infinite it is a cylinder.
 
@@ -121,7 +121,7 @@ class Ellipsoid(Body):
 
 @checked
 @dataclass(frozen=True, eq=False, init=False)
-class Blob(Body):
+class Blob(ReadOnly, Body):
     """``density exp(-|x - centre|^2 / width^2)``. It is smooth, so that errors of discretisation fall fast with the
     size of voxels and pixels. ``width`` and ``centre`` (x, y, z) are in mm, ``density`` in 1/mm. Raises ParameterError,
     ArrayError.

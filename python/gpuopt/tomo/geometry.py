@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
-from gpuopt.point_arrays import ReadOnly
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.detector import Detector, Frames, Projection, Rays
@@ -27,7 +26,7 @@ from gpuopt.tomo.volume import Volume
 
 @checked
 @dataclass(frozen=True, eq=False, repr=False)
-class Geometry(ReadOnly, ABC):
+class Geometry(ABC):
     """A scan: see :func:`parallel2d`, :func:`parallel3d`, :func:`fan`, :func:`circular`, :func:`helical`,
     :func:`from_vectors` and :func:`from_astra`, which make them. A value that never changes.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import as_array, checked
+from gpuopt.point_arrays import ReadOnly
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.detector import Detector, Frames, Projection
@@ -18,7 +19,7 @@ from gpuopt.tomo.kinds import Angles, Counts, Lengths
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Parallel(Geometry):
+class Parallel(ReadOnly, Geometry):
     """Parallel beams at ``angles`` around z; made by :func:`parallel2d` and :func:`parallel3d`."""
 
     angles: Float64Array
@@ -52,7 +53,7 @@ class Parallel(Geometry):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cone(Geometry):
+class Cone(ReadOnly, Geometry):
     """Rays from a source that circles the axis z at the distance ``sod``, at a height ``z`` in each view, to a detector
     at the distance ``sdd`` from the source: flat, or a cylinder whose axis is parallel to z. Made by :func:`fan`,
     :func:`circular` and :func:`helical`."""

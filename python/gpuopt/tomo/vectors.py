@@ -11,6 +11,7 @@ import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
+from gpuopt.point_arrays import ReadOnly
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.detector import Detector, Frames, Projection
@@ -23,7 +24,7 @@ _PLANAR = {"parallel": "parallel_vec", "fanflat": "fanflat_vec"}  # ASTRA's type
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Vectors(Geometry):
+class Vectors(ReadOnly, Geometry):
     """A scan by free vectors, made by :func:`from_vectors` and :func:`from_astra`. The counts of ``detector`` hold for
     all views, its pitches for the first one. In 2D all vectors lie in the plane z = 0, but for a row's step of 1 along
     z."""
