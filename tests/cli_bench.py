@@ -33,7 +33,9 @@ class Bench:
         monkeypatch.setitem(lab_commands.STUDIES, workload.name, lab_commands.study_command(workload))
         monkeypatch.setitem(lab_commands.TUNINGS, workload.name, lab_commands.tune_command(workload))
         monkeypatch.setenv("GPUOPT_CACHE_DIR", str(directory))
-        self.tuned: Any = SimpleNamespace(interrupted=False, choices=["for any input: basic"], reason="", path="a file")
+        self.tuned: Any = SimpleNamespace(
+            interrupted=False, choices=["for any input: basic"], reason="", path=Path("a file")
+        )
         monkeypatch.setattr("gpuopt.lab_commands.select", lambda device=None: FAKE)
         monkeypatch.setattr("gpuopt.lab.sweep", lambda problem, **asked: self.sweep(**asked), raising=False)
         monkeypatch.setattr("gpuopt.lab.tune", lambda problem, **asked: self.tune(**asked), raising=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -132,12 +133,13 @@ def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> Non
     if show and reset:
         raise click.UsageError("--show or --reset, not both")
     named = ctx.invoked_subcommand
-    workloads = [named] if named else tune_commands.every()
+    held: AbstractContextManager[list[str]] = nullcontext([named] if named else tune_commands.every())
     if named and named.endswith(".py"):
         from gpuopt import program_commands
 
-        workloads = program_commands.names_of(named)
-    (tune_commands.run_show if show else tune_commands.run_reset)(device, workloads)
+        held = program_commands.names_of(named)
+    with held as workloads:
+        (tune_commands.run_show if show else tune_commands.run_reset)(device, workloads)
     ctx.exit()
 
 

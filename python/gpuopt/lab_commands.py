@@ -236,7 +236,9 @@ def run_tune(
 
     chosen = select(device)
     rows = rows_path(workload.name, chosen)
-    click.echo(f"tuning {' '.join([workload.name, *subjects, dtype])} on {chosen.name}, rows go to {rows}", err=True)
+    click.echo(
+        f"tuning {' '.join([workload.name, *subjects, dtype])} on {chosen.name}, rows go to {shown(rows)}", err=True
+    )
     try:
         problem = workload.problem(subjects, dtype, chosen, **options)
         sealed.made(rows.parent)  # the user's alone, before anything is believed or moved there
@@ -257,7 +259,7 @@ def run_tune(
     click.echo(wrapped([str(choice) for choice in result.choices]))
     if result.reason:
         raise Failure(f"not stored: {result.reason}")
-    click.echo("\n" + "\n".join(f"written: {path}" for path in (rows, result.path)))
+    click.echo("\n" + "\n".join(f"written: {shown(path)}" for path in (rows, result.path) if path))
     return True
 
 

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -131,7 +133,10 @@ def tune_command(path: str) -> click.Command:
         seconds: float | None,
         **given: Any,
     ) -> None:
-        with programs.opened(Path(path)) as (found, _):
+        cache = os.environ.get("GPUOPT_CACHE_DIR")
+        with programs.opened(Path(path)) as (found, base):
+            if cache:
+                whole(base, Path(cache))  # for messages
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
             search = partial(_worth_comparing, own, known, evaluations, seconds)
@@ -163,10 +168,12 @@ def run_judge(
     return verdict.ok
 
 
-def names_of(path: str) -> list[str]:
-    """The names of the kernels that a file defines: what tunings are recorded under."""
+@contextmanager
+def names_of(path: str) -> Iterator[list[str]]:
+    """The names of the kernels that a file defines: what tunings are recorded under, in the folder that holds within
+    the context."""
     with programs.opened(Path(path)) as (found, _):
-        return list(dict.fromkeys(kernel.name for kernel in found.values()))
+        yield list(dict.fromkeys(kernel.name for kernel in found.values()))
 
 
 def _dtype(kernel: Kernel) -> str:

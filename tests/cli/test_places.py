@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,9 +17,10 @@ click = pytest.importorskip("click")
 from click.testing import CliRunner  # noqa: E402
 
 import gpuopt  # noqa: E402
+import gpuopt.records as tuned  # noqa: E402
 import own_kernels  # noqa: E402
 from cli_bench import Bench  # noqa: E402
-from gpuopt import cli, lab, lab_commands  # noqa: E402
+from gpuopt import cli, lab, lab_commands, programs  # noqa: E402
 from gpuopt.command_errors import Failure  # noqa: E402
 from gpuopt.lab.workload import SurveyWorkload, Workload  # noqa: E402
 from gpuopt.registry import records  # noqa: E402
@@ -255,3 +257,70 @@ def test_tuned_records_lie_where_the_command_was_started(leaving: Path, any_devi
     assert not os.listdir("elsewhere")
     shown = CliRunner().invoke(cli.app, ["tune", *device, "--show", "mine.py"])
     assert ("- saxpy, " in shown.stdout) == (result.exit_code == 0)
+
+
+RECORD = {"match": {}, "variant": "saxpy", "parameters": {"WIDTH": 4}}
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tuning that stores a record and measures nothing."""
+
+    def tune(problem: Any, device: gpuopt.Device, **_: object) -> Any:
+        match = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": "float32"}
+        path = tuned.store_records(problem.workload, [{**RECORD, "match": match}])
+        return SimpleNamespace(interrupted=False, choices=[], reason="", path=path)
+
+    monkeypatch.setattr("gpuopt.lab.tune", tune)
+
+
+TUNE = ["tune", "mine.py", "n=500", "--device"]
+MOVES = "import os\nos.chdir('elsewhere')\n"
+SETS = "import os\nos.environ['GPUOPT_CACHE_DIR'] = os.path.abspath('own')\n"
+
+
+def folders() -> list[str | None]:
+    return [os.environ.get(name) for name in programs.FOLDERS]
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("cache", ["cache", "./cache/", "../cache", "", None, "whole"])
+@pytest.mark.parametrize("before", ["", MOVES, SETS])
+def test_commands_of_one_process_in_two_folders(
+    leaving: Path, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, cache: str | None, before: str
+) -> None:
+    """Each writes to where it was started, and leaves the variables as they were."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(leaving.with_name("users")))
+    folder = str(leaving.with_name("w")) if cache == "whole" else cache
+    monkeypatch.delenv("GPUOPT_CACHE_DIR") if folder is None else monkeypatch.setenv("GPUOPT_CACHE_DIR", folder)
+    text, words, variables = before + leaving.read_text(), [*TUNE, str(any_device.index)], folders()
+    for name in ("a", "b"):
+        (leaving.parent / name / name / "elsewhere").mkdir(parents=True)
+        monkeypatch.chdir(leaving.parent / name / name)
+        Path("mine.py").write_text(text)
+        for _ in range(2):
+            result = CliRunner().invoke(cli.app, words)
+            assert result.exit_code == 0, result.output
+            assert folders() == variables
+            own = Path("own").absolute() if before == SETS else Path(folder or leaving.with_name("users") / "gpuopt")
+            written = re.findall("written: (.*)", result.stdout)
+            assert written[-1] == str(own / "tuned" / "saxpy.json")
+            assert Path(written[-1]).is_file()
+            assert f"rows go to {own / 'tuned'}/saxpy-" in result.stderr
+        for asked, told in (("--show", "- saxpy, "), ("--reset", "forgotten"), ("--show", "nothing is recorded")):
+            result = CliRunner().invoke(cli.app, ["tune", "mine.py", asked, "--device", str(any_device.index)])
+            assert told in result.stdout, result.output
+        CliRunner().invoke(cli.app, words)
+        assert os.listdir("elsewhere") == []
+        assert folders() == variables
+
+
+@pytest.mark.parametrize("end", ["1 / 0", "raise KeyboardInterrupt", "del os.environ['GPUOPT_CACHE_DIR']"])
+def test_a_file_that_fails_leaves_the_variables_as_they_were(
+    leaving: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.delenv("GPUOPT_KERNEL_DIR", raising=False)
+    leaving.write_text(f"import os\nos.environ['GPUOPT_KERNEL_DIR'] = 'kernels'\n{end}\n")
+    for words in (["study", "mine.py"], ["tune", "mine.py"], ["tune", "--show", "mine.py"], ["isa", "mine.py"]):
+        assert CliRunner().invoke(cli.app, words).exit_code != 0
+        assert (os.environ["GPUOPT_CACHE_DIR"], os.environ.get("GPUOPT_KERNEL_DIR")) == ("cache", None)
