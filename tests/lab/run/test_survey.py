@@ -14,6 +14,7 @@ import gpuopt
 from gpuopt import Configuration, ParameterError, _core, lab, problems
 from gpuopt.configuration import complete
 from gpuopt.lab.device import caches
+from gpuopt.lab.rows.compact import compact_file
 from gpuopt.lab.run.candidates import Candidate, problem_fields, variant_candidate
 from gpuopt.lab.run.survey import Question, SurveyRun, survey
 from gpuopt.lab.timing.protocol import PhaseTimer
@@ -100,6 +101,29 @@ def test_a_point_that_fails_later_is_one_point(
         edited.setattr(_core, "prepare_microbench", refuse)
         assert statuses() == ["compile"]
     assert statuses() == ["ok"]
+
+
+def stored(points: list[Question], device: gpuopt.Device, folder: Path) -> Iterator[lab.Study]:
+    """The study of a survey of the points in both orders into one file, and that of its file, raw and compact."""
+    store = folder / "rows.jsonl"
+    for asked_for in (points, points[::-1]):
+        yield survey(asked_for, device=device, store=store)
+        yield lab.Study.load(store)
+    compact_file(store)
+    yield lab.Study.load(folder / "rows-compact.jsonl")
+
+
+def test_refused_sizes_take_the_place_of_no_good_point(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    copy = Configuration("copy")
+    refused = [{"bytes": 0}, {"bytes": -1}, {"width": -1}, {"width": 2**62 + 1}, {"trips": 0}]
+    points: list[Question] = [Point(copy, **({"bytes": 512} | sizes)) for sizes in [{}, *refused]]
+    for study in stored(points, any_device, tmp_path):
+        assert len(study.points) == len(points)
+        for row in study.points:
+            (wrong,) = set(row["sizes"].items()) - {("bytes", 512)} or {(None, 512)}
+            assert row["status"] == ("runtime" if wrong[0] else "ok")
+            assert wrong[0] is None or (dict([wrong]) in refused and row["reason"].startswith(f"{wrong[0]}: "))
+        assert len({str(row["sizes"]) for row in study.points}) == len(points)
 
 
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt import configuration as tables
-from gpuopt._core import MismatchError, Prepared
+from gpuopt._core import MismatchError, ParameterError, Prepared
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.bandwidth import clock_step_ns
@@ -19,7 +19,7 @@ from gpuopt.lab.run.plan_fields import kernel_fields
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
 from gpuopt.problem import work_of
-from gpuopt.workloads.microbench.problem import microbenchmark, plan, release, sizes_of
+from gpuopt.workloads.microbench.problem import microbenchmark, plan, release, sizes_asked, sizes_of
 
 
 @checked
@@ -59,7 +59,12 @@ class Point:
         """The fields of the row that are known before the question is measured."""
         exact = tables.complete("microbench", self.configuration)
         family = next(row.family for row in tables.variants("microbench") if row.name == self.variant)
-        sizes = sizes_of(exact, np.dtype(self.dtype), self.bytes, self.width, self.trips)
+        footprint = None
+        try:
+            sizes = sizes_of(exact, np.dtype(self.dtype), self.bytes, self.width, self.trips)
+            footprint = sizes["bytes"]
+        except ParameterError:  # of no good row: the candidate says why
+            sizes = sizes_asked(self.bytes, self.width, self.trips)
         return {
             "family": family,
             "variant": self.variant,
@@ -68,7 +73,7 @@ class Point:
             "dtype": self.dtype,
             "problem": self.variant,
             "sizes": sizes,
-            "footprint_bytes": sizes["bytes"],
+            "footprint_bytes": footprint,
             "seed": 0,
             "cache_state": "hot",
         }

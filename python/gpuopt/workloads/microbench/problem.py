@@ -117,15 +117,26 @@ def plan(
     )
 
 
+_MOST = 2**62  # scalars of a source
+
+
 def sizes_of(exact: Configuration, dtype: np.dtype[Any], bytes: int, width: int, trips: int) -> dict[str, int]:
     """Return the sizes of :func:`microbenchmark`'s problem: ``bytes`` of whole lines and elements, ``width`` where the
-    source has lines, ``trips`` where they are not one."""
+    source has lines, ``trips`` where they are not one. Raises ParameterError where there is no such problem."""
+    for name, value, least in (("bytes", bytes, 1), ("trips", trips, 1), ("width", width, 0)):
+        if value < least:
+            raise ParameterError(f"{name}: it is {value}; give a whole number of at least {least}")
+    each = dtype.itemsize
     grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
-    sizes = {"bytes": max(int(bytes // dtype.itemsize // grain), 1) * grain * dtype.itemsize}
-    return sizes | ({"width": width} if width else {}) | ({"trips": trips} if trips != 1 else {})
+    elements = max(int(bytes // each // grain), 1) * grain
+    if elements > _MOST:
+        raise ParameterError(f"width: whole lines of {width} scalars make a source of {elements}; give fewer")
+    return sizes_asked(elements * each, width, trips)
 
 
-_MOST = 2**62  # scalars of a source
+def sizes_asked(bytes: int, width: int, trips: int) -> dict[str, int]:
+    """Return the numbers as a row's sizes, unchanged."""
+    return {"bytes": bytes} | ({"width": width} if width else {}) | ({"trips": trips} if trips != 1 else {})
 
 
 @dataclass(frozen=True)
@@ -154,12 +165,7 @@ class _Asked:
             configuration = Configuration.parse(configuration)
         exact = complete("microbench", configuration)
         kind = np.dtype(dtype)
-        for name, value, least in (("bytes", bytes, 1), ("trips", trips, 1), ("width", width, 0)):
-            if value < least:
-                raise ParameterError(f"{name}: it is {value}; give a whole number of at least {least}")
         elements = sizes_of(exact, kind, bytes, width, trips)["bytes"] // kind.itemsize
-        if elements > _MOST:
-            raise ParameterError(f"width: whole lines of {width} scalars make a source of {elements}; give fewer")
         chosen = select(device)
         variant, parameters = exact.variant, exact.parameters
         facts = _core.microbench_facts(
