@@ -45,13 +45,15 @@ def test_what_cannot_run_is_a_row_with_its_reason(any_device: gpuopt.Device) -> 
         Point(Configuration("copy", WIDTH=5), "float32", SMALL),
         Point(Configuration("triad"), "int8", SMALL),
         Point(READ, "float32", SMALL),
+        Point(Configuration("write", WIDTH=0), "float32", SMALL),
     ]
     study = survey(points, device=any_device)
     statuses = {row["variant"]: row["status"] for row in study.points}
-    assert statuses == {"copy": "constraints", "triad": "constraints", "read_chunks": "ok"}
+    assert statuses == {"copy": "constraints", "triad": "constraints", "read_chunks": "ok", "write": "runtime"}
     text = study.to_text(100) + study.explain(100)
     assert "OpenCL has no vectors of 5" in text
     assert "it is for float32, float64, not for int8" in text
+    assert "WIDTH: 0 is not one of its levels" in text
 
 
 def test_what_does_not_fit_names_the_limit(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +78,15 @@ def test_finished_points_are_not_measured_again(
     assert [row["median_ms"] for row in again.points] == [row["median_ms"] for row in first.points]
 
 
-@pytest.mark.parametrize("point", [Point(READ, "float32", SMALL + 5, trips=2), TransferPoint("upload", False, SMALL)])
+@pytest.mark.parametrize(
+    "point",
+    [
+        Point(READ, "float32", SMALL + 5, trips=2),
+        Point(READ, "f4", SMALL + 5),
+        Point(READ, "float", SMALL),
+        TransferPoint("upload", False, SMALL),
+    ],
+)
 def test_what_a_point_says_of_itself_is_in_its_row(any_device: gpuopt.Device, point: Question) -> None:
     (row,) = survey([point], device=any_device).points
     assert row["status"] == "ok"
@@ -124,6 +134,22 @@ def test_refused_sizes_take_the_place_of_no_good_point(any_device: gpuopt.Device
             assert row["status"] == ("runtime" if wrong[0] else "ok")
             assert wrong[0] is None or (dict([wrong]) in refused and row["reason"].startswith(f"{wrong[0]}: "))
         assert len({str(row["sizes"]) for row in study.points}) == len(points)
+
+
+@pytest.mark.parametrize("dtype", ["nonsense", "float4", "", "S", "V", "O", "(2,)f4", ">f4", "float32\0"])
+def test_an_unknown_dtype_is_a_row_beside_the_good_one(any_device: gpuopt.Device, tmp_path: Path, dtype: str) -> None:
+    points: list[Question] = [Point(Configuration("copy"), name, 512) for name in ("float32", dtype)]
+    for study in stored(points, any_device, tmp_path):
+        rows = {row["dtype"]: row for row in study.points}
+        assert {name: row["status"] for name, row in rows.items()} == {"float32": "ok", dtype: "runtime"}
+        assert rows[dtype]["reason"].startswith("dtype: ")
+        assert rows[dtype]["sizes"] == {"bytes": 512}
+
+
+def test_a_point_of_a_wrong_type_is_refused() -> None:
+    for make in (lambda: Point(READ, "float32", 2**70), lambda: TransferPoint("upload", False, 2**70)):
+        with pytest.raises(ParameterError, match=r"^bytes: it is a whole number of 71 bits"):
+            make()
 
 
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,10 +59,12 @@ class Point:
         """The fields of the row that are known before the question is measured."""
         exact = tables.complete("microbench", self.configuration)
         family = next(row.family for row in tables.variants("microbench") if row.name == self.variant)
-        footprint = None
+        dtype, footprint = self.dtype, None
         try:
-            sizes = sizes_of(exact, np.dtype(self.dtype), self.bytes, self.width, self.trips)
+            sizes = sizes_of(exact, self.dtype, self.bytes, self.width, self.trips)
             footprint = sizes["bytes"]
+            if np.dtype(self.dtype).isnative:
+                dtype = np.dtype(self.dtype).name
         except ParameterError:  # of no good row: the candidate says why
             sizes = sizes_asked(self.bytes, self.width, self.trips)
         return {
@@ -70,7 +72,7 @@ class Point:
             "variant": self.variant,
             "configuration": str(exact),
             "params": exact.parameters,
-            "dtype": self.dtype,
+            "dtype": dtype,
             "problem": self.variant,
             "sizes": sizes,
             "footprint_bytes": footprint,
@@ -103,10 +105,11 @@ class Point:
         release()
 
 
+@checked
 @dataclass(frozen=True)
 class TransferPoint:
     """A copy of ``bytes`` bytes between host and device, with host memory that the driver allocated (``pinned``) or
-    any."""
+    any. Raises ParameterError for arguments of wrong types."""
 
     workload: ClassVar[str] = "microbench"
 

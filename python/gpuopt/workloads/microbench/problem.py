@@ -120,15 +120,16 @@ def plan(
 _MOST = 2**62  # scalars of a source
 
 
-def sizes_of(exact: Configuration, dtype: np.dtype[Any], bytes: int, width: int, trips: int) -> dict[str, int]:
+@checked
+def sizes_of(exact: Configuration, dtype: str | np.dtype[Any], bytes: int, width: int, trips: int) -> dict[str, int]:
     """Return the sizes of :func:`microbenchmark`'s problem: ``bytes`` of whole lines and elements, ``width`` where the
     source has lines, ``trips`` where they are not one. Raises ParameterError where there is no such problem."""
     for name, value, least in (("bytes", bytes, 1), ("trips", trips, 1), ("width", width, 0)):
         if value < least:
             raise ParameterError(f"{name}: it is {value}; give a whole number of at least {least}")
-    each = dtype.itemsize
-    grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
-    elements = max(int(bytes // each // grain), 1) * grain
+    each = np.dtype(dtype).itemsize
+    grain = math.lcm(128, max(width, 1), 2 * max(exact.parameters.get("WIDTH", 1), 1))
+    elements = max(bytes // each // grain, 1) * grain
     if elements > _MOST:
         raise ParameterError(f"width: whole lines of {width} scalars make a source of {elements}; give fewer")
     return sizes_asked(elements * each, width, trips)
@@ -164,8 +165,9 @@ class _Asked:
         if isinstance(configuration, str):
             configuration = Configuration.parse(configuration)
         exact = complete("microbench", configuration)
+        size = sizes_of(exact, dtype, bytes, width, trips)["bytes"]
         kind = np.dtype(dtype)
-        elements = sizes_of(exact, kind, bytes, width, trips)["bytes"] // kind.itemsize
+        elements = size // kind.itemsize
         chosen = select(device)
         variant, parameters = exact.variant, exact.parameters
         facts = _core.microbench_facts(
