@@ -143,6 +143,49 @@ def test_what_is_off_in_a_baseline_that_is_wrong_by_now_stays_off() -> None:
         lab.stacking(StudyRows(rows))
 
 
+def beside_a_failed_baseline(cells: Sequence[Mapping[str, int]], *baselines: Mapping[str, int]) -> StudyRows:
+    """Combinations that ran right, held against baselines that are wrong by now."""
+    rows = []
+    for block, (number, params) in itertools.product(range(12), enumerate(cells)):
+        row = {"kind": "block", "role": "variant", "status": "ok", "variant": "made", "block": block, "params": params}
+        row |= {"median_ms": 8.0 / (1 + number), "baseline": str(baselines[block % len(baselines)])}
+        rows.append(row | {"configuration": str(params)})
+    wrong = {"kind": "summary", "role": "variant", "status": "wrong", "reason": "is off", "variant": "made"}
+    rows += [wrong | {"params": params, "configuration": str(params)} for params in baselines]
+    return StudyRows(rows)
+
+
+@pytest.mark.parametrize(
+    ("cells", "baseline", "told"),
+    [
+        ([(1, 0), (1, 1), (2, 0), (2, 1)], {"A": 9, "B": 0}, {"A": (1, 2), "B": (0, 1)}),
+        ([(1, 0), (1, 1), (2, 0), (2, 1)], {"A": 9, "B": 1}, {"A": (1, 2), "B": (1, 0)}),
+        ([(1, 0), (1, 1)], {"A": 9, "B": 0}, {"B": (0, 1)}),
+        ([(1, 0), (1, 1)], {"A": 1, "B": 2}, {"B": (0, 1)}),
+        ([(1, 0), (1, 1)], {"C": 3}, {"B": (0, 1)}),
+    ],
+)
+def test_levels_that_a_failed_baseline_alone_has_are_none(
+    cells: list[tuple[int, int]], baseline: dict[str, int], told: dict[str, tuple[int, int]]
+) -> None:
+    measured = [dict(zip("AB", cell, strict=True)) for cell in cells]
+    rows = beside_a_failed_baseline(measured, baseline)
+    assert lab.stacking(rows).levels == told
+    base = {name: off for name, (off, _) in told.items()}
+    assert lab.stacking(rows, base={"A": 1, **base}).levels == told
+    with pytest.raises(ParameterError, match=r"^base: (A=9 was not measured|there is no parameter 'C'; there are A)"):
+        lab.stacking(rows, base={"C": 3} if "C" in baseline else {"A": 9})
+
+
+def test_of_two_failed_baselines_the_first_level_that_was_measured_is_off() -> None:
+    cells = [{"A": level, "B": 0} for level in (3, 2)]
+    for first, second in ((1, 2), (2, 3), (2, 1)):
+        baselines = [{"A": level, "B": 1} for level in (first, second)]
+        assert lab.stacking(beside_a_failed_baseline(cells, *baselines)).levels == {"A": (2, 3)}
+    with pytest.raises(ParameterError, match=r"^study: no parameter has two levels"):
+        lab.stacking(beside_a_failed_baseline(cells[:1], {"A": 1}))
+
+
 @pytest.mark.parametrize("changed", ["source_sha256", "plan"])
 def test_cells_of_before_an_edit_are_held_against_those_of_their_own_blocks(changed: str) -> None:
     """Of two cells that are equally fast, one is measured again, in fewer blocks, beside a faster baseline."""

@@ -14,15 +14,20 @@ On = frozenset[str]  # the factors that are on
 LEAST_BLOCKS = 3
 
 
-def factors_of(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The parameters with two levels, each with its level off and on: ``base``'s, else the first row's is off. Raises
-    ParameterError."""
+def factors_of(rows: Sequence[Row], base: Mapping[str, Any], off: Sequence[Row] = ()) -> dict[str, tuple[Any, Any]]:
+    """The parameters with two levels in ``rows``, each with its level off and on: ``base``'s is off, else the first of
+    those of the rows ``off`` that was measured, else the first row's. Raises ParameterError."""
     seen: dict[str, list[Any]] = {}
     for row in rows:
         for name, level in levels(row).items():
             held = seen.setdefault(name, [])
             if level not in held:
                 held.append(level)
+    for row in reversed(off):
+        for name, level in levels(row).items():
+            if level in seen.get(name, ()):
+                seen[name].remove(level)
+                seen[name].insert(0, level)
     if unknown := [name for name in base if name not in seen]:
         raise ParameterError(f"base: there is no parameter {unknown[0]!r}; there are {', '.join(seen) or 'none'}")
     for name, level in base.items():

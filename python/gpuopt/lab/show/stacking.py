@@ -273,11 +273,12 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     """How the two-level parameters of a kernel stack in a study of their combinations, all or some.
 
     ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
-    off at its level in the study's baseline, or without one in the first of the table. Raises ParameterError where a
-    parameter has more than two levels, below three blocks, for a study of several devices or problems, and where no two
-    combinations were measured in one environment: only such times are held against each other, by their ratios to the
-    baseline where rows have them, so that one combination may be measured later than another. Where the study's rows
-    are refused a verdict, for the machine was too busy or too noisy, all effects are undecided.
+    off at its level in the study's baseline, or in the first of the table where no combination that ran right has that
+    level, and without a baseline. Raises ParameterError where a parameter has more than two levels, below three blocks,
+    for a study of several devices or problems, and where no two combinations were measured in one environment: only
+    such times are held against each other, by their ratios to the baseline where rows have them, so that one
+    combination may be measured later than another. Where the study's rows are refused a verdict, for the machine was
+    too busy or too noisy, all effects are undecided.
 
     Examples
     --------
@@ -303,7 +304,7 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     names = {row["baseline"] for row in rows} - {None}
     rows = visits_of(group, chosen)
     off = [row for row in group.rows if row["variant"] == chosen and row["configuration"] in names]
-    factors = factors_of([*off, *rows], dict(base or {}))
+    factors = factors_of(rows, dict(base or {}), off)
     about = header.dotted([header.title(group), group.device, group.first["protocol"]])
     made = _made(chosen, factors, blocks_of(group, rows, factors))
     why = certainty.refusals(row for row in group.rows if row["variant"] == chosen)
