@@ -14,6 +14,7 @@ import gpuopt
 import study_rows
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import schema
+from gpuopt.lab.rows.compact import compact_file
 from gpuopt.lab.rows.store import Store
 from study_rows import timed
 
@@ -140,6 +141,67 @@ def test_what_failed_in_the_last_sitting_is_a_failure_in_any_order() -> None:
         assert {row["status"] for row in found.summary} == {"wrong"}
     again = Study.joined([*sittings, sitting(4, "ok", "k(W=4)")])
     assert [row["configuration"] for row in again.failures()] == ["k(W=1)"]
+
+
+def made(kind: str, status: str, minute: int | None = None, code: str = "x", ms: float = 1.0, **fields: Any) -> Any:
+    """A row of a kernel with one parameter."""
+    row = {"kind": kind, "role": "variant", "variant": "kk", "configuration": "kk(W=1)", "problem": "p"}
+    row |= {"status": status, "source_sha256": code, "block": 0 if kind == "block" else None}
+    row |= {"median_ms": ms} if status == "ok" else {"reason": "is off"}
+    return row | ({"time_utc": f"2026-11-29T06:{minute:02}:00Z"} if minute is not None else {}) | fields
+
+
+def test_tables_and_failures_tell_the_same_whatever_came_after_what() -> None:
+    each = list(itertools.product(("search", "block", "summary"), ("ok", "wrong")))
+    for rows in itertools.chain.from_iterable(itertools.product(each, repeat=count) for count in range(5)):
+        study = Study([made(*row) for row in rows])
+        assert [row["status"] for row in study.summary] == [row[1] for row in rows[-1:]], rows
+        assert [row["status"] for row in study.failures()] == [row[1] for row in rows[-1:] if row[1] != "ok"], rows
+
+
+def test_what_came_right_after_a_failed_comparison_stands_in_its_place() -> None:
+    """The kernel was mended, and its next comparison is under way, or ended early."""
+    before = [made("search", "ok"), *(made("block", "ok", ms=9.0, block=number) for number in range(3))]
+    failed = [*before, made("summary", "wrong")]
+    blocks = [made("block", "ok", code="y", ms=ms, block=number) for number, ms in enumerate((3.0, 1.0, 2.0))]
+    searched = made("search", "ok", code="y", ms=4.0)
+    for after, kind, ms in ((blocks, "block", 2.0), ([searched], "search", 4.0), ([searched, *blocks], "block", 2.0)):
+        study = Study([*failed, *after])
+        assert [(row["kind"], row["median_ms"]) for row in study.summary] == [(kind, ms)]
+        assert len(study.unconfirmed) == 1
+        assert study.best() == study.summary[0] is not None
+    other = {"configuration": "kk(W=2)"}
+    both = Study([*failed, made("summary", "wrong", **other), *blocks])
+    assert [row["status"] for row in both.summary] == ["ok", "wrong"]
+    assert [row["configuration"] for row in both.failures()] == ["kk(W=2)"]
+    (row,) = Study([*failed, *blocks, made("summary", "ok", code="y", ms=2.5)]).summary
+    assert (row["kind"], row["median_ms"]) == ("summary", 2.5)
+
+
+def test_a_failure_of_an_earlier_sitting_is_none_of_a_later_one_that_was_killed(tmp_path: Path) -> None:
+    """In whatever order they are joined, of raw and of compact files."""
+
+    def stored(name: str, *rows: Any) -> list[Study]:
+        store = Store(tmp_path / f"{name}.jsonl")
+        for row in rows:
+            store.append(row)
+        return [Study.load(store.path), Study.load(compact_file(store.path).target)]
+
+    wrong = {at: stored(f"wrong{at}", made("search", "ok", at), made("summary", "wrong", at)) for at in (1, 5)}
+    killed = stored("killed", made("search", "ok", 2, "y"), *(made("block", "ok", 3, "y", block=b) for b in range(4)))
+    right = stored("right", made("block", "ok", 3, "y"), made("summary", "ok", 4, "y"))
+    for at, good in itertools.product(wrong, (killed, right)):
+        for pair in itertools.product(wrong[at], good):
+            for both in itertools.permutations(pair):
+                found = Study.joined(both)
+                assert {row["status"] for row in found.summary} == {"ok" if at == 1 else "wrong"}
+                assert [row["status"] for row in found.failures()] == ([] if at == 1 else ["wrong"])
+                assert found.summary[0]["kind"] == ("block" if (at, good) == (1, killed) else "summary")
+
+    anew = [made("block", "ok", 1), made("search", "wrong", 2), made("block", "ok", 3)]  # of one id: one place
+    for found in stored("anew", *anew):
+        assert [(row["kind"], row["time_utc"][14:16]) for row in found.summary] == [("block", "03")]
+        assert not found.failures()
 
 
 def test_to_pandas_picks_a_kind(study: Study) -> None:

@@ -102,11 +102,12 @@ def joined_rows(studies: Sequence[Sequence[Row]]) -> list[Row]:
     return [next(left[one])[1] for one in places]
 
 
-def _is_before(row: Row, failure: Row | None) -> bool:
-    """Whether a good block was measured before a failure that stands before it, as among the rows of joined studies."""
-    if failure is None or failure["status"] == "ok" or row["kind"] != "block" or row["status"] != "ok":
+def _is_before(row: Row, other: Row | None) -> bool:
+    """Whether a row was measured before one of its configuration that stands before it, where one of the two is a good
+    block: among the rows of files and of joined studies, blocks and others are in orders of their own."""
+    if other is None or sum(one["kind"] == "block" and one["status"] == "ok" for one in (row, other)) != 1:
         return False
-    return failure["time_utc"] is not None and (row["time_utc"] or "") < failure["time_utc"]
+    return bool(row["time_utc"] and other["time_utc"] and row["time_utc"] < other["time_utc"])
 
 
 @checked
@@ -137,7 +138,8 @@ class StudyRows:
         """One row per configuration, call or peer, in reading order: the paper's ladder, ours, calls, peers.
 
         A configuration whose comparison never finished is represented by its middle block so far, a variant that was
-        searched and never compared by its best search row. A failure that came after any of these stands in its place.
+        searched and never compared by its best search row. A failure that came after any of these stands in its place,
+        and what came right after a failed comparison in that one's.
         """
         return [row for group in self.groups() for row in group.rows]
 
@@ -154,24 +156,30 @@ class StudyRows:
 
     def groups(self) -> list[Group]:
         """The summary rows in groups that can be compared, in order of appearance."""
-        failed = {identity(row): row for row in self.failures()}
+        last = self._last
+
+        def standing(row: Row) -> Row:
+            """The row, or the last one of its configuration where one of the two failed."""
+            other = last[identity(row)]
+            return row if row["status"] == other["status"] == "ok" else other
+
         shown: dict[Hashable, Row] = {}
         for row in self.rows:
             if row["kind"] == "summary" and is_entry(row):
-                shown[identity(row)] = row
+                shown[identity(row)] = standing(row)
         unfinished: dict[Hashable, list[Row]] = {}
         for row in self.rows:
-            if row["kind"] == "block" and is_entry(row) and identity(row) not in shown:
+            if row["kind"] == "block" and is_entry(row) and shown.get(identity(row), row)["kind"] == "block":
                 unfinished.setdefault(identity(row), []).append(row)
         have = {(where(row), row["variant"]) for row in [*shown.values(), *(rows[0] for rows in unfinished.values())]}
         searched: dict[Hashable, dict[Hashable, Row]] = {}
         for row in self.rows:
             key = (where(row), row["variant"])
             if row["kind"] == "search" and is_entry(row) and key not in have:
-                searched.setdefault(key, {})[identity(row)] = failed.get(identity(row), row)
+                searched.setdefault(key, {})[identity(row)] = standing(row)
         shown |= {key: representative(rows) for key, rows in unfinished.items()}
         shown |= {key: representative(list(rows.values())) for key, rows in searched.items()}
-        shown = {key: failed.get(identity(row), row) for key, row in shown.items()}
+        shown = {key: standing(row) for key, row in shown.items()}
         places = {where(row) for row in shown.values()}
         in_order = dict.fromkeys(where(row) for row in self.rows)
         return [self._group(place, list(shown.values())) for place in in_order if place in places]
@@ -239,11 +247,16 @@ class StudyRows:
 
     def failures(self) -> list[Row]:
         """A row for every configuration that is not ok, with its status and reason."""
+        return [row for row in self._last.values() if row["status"] != "ok"]
+
+    @property
+    def _last(self) -> dict[Hashable, Row]:
+        """The row of every configuration that was measured last, by its identity: without times, the last."""
         last: dict[Hashable, Row] = {}
         for row in self.rows:
             if is_entry(row) and row["kind"] != "energy" and not _is_before(row, last.get(one := identity(row))):
                 last[one] = row
-        return [row for row in last.values() if row["status"] != "ok"]
+        return last
 
     def of_problem(self, name: str) -> list[Row]:
         """The rows of one problem, its ceilings and launches among them."""
