@@ -218,7 +218,7 @@ def _is_time(value: Any) -> bool:
 
 def is_real(value: Any) -> bool:
     """Whether it is a real number of any size, and no flag and no time."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and not _is_time(value)
+    return not isinstance(value, bool | np.bool_) and isinstance(value, Real) and not _is_time(value)
 
 
 def is_number(value: Any) -> bool:

@@ -159,6 +159,45 @@ def test_tables_and_failures_tell_the_same_whatever_came_after_what() -> None:
         assert [row["status"] for row in study.failures()] == [row[1] for row in rows[-1:] if row[1] != "ok"], rows
 
 
+def test_the_code_that_was_written_last_counts_whatever_came_before(tmp_path: Path) -> None:
+    """Rows of two codes of a configuration, some written again as after an edit that was taken back: in memory, in a
+    file, in a compact one."""
+    each = list(itertools.product(("search", "block", "summary"), ("ok", "wrong"), ("x", "y")))
+    draw = np.random.default_rng(20)
+    for turn in range(150):
+        rows = [
+            made(*each[one][:2], minute=place, code=each[one][2], ms=1.0 + place, key=f"{one}")
+            for place, one in enumerate(draw.integers(len(each), size=draw.integers(1, 8)))
+        ]
+        again = [rows[place] for place in draw.integers(len(rows), size=draw.integers(3))]
+        store = Store(tmp_path / f"{turn}.jsonl")
+        for row in [*rows, *again]:
+            store.append(row)
+        last, studies = [*rows, *again][-1], [Study.load(store.path), Study.load(compact_file(store.path).target)]
+        studies += [] if again else [Study(rows)]
+        for study in studies:
+            (shown,) = study.summary
+            assert [row["status"] for row in study.failures()] == [last["status"]] * (last["status"] != "ok")
+            assert (shown["status"], shown["source_sha256"]) == (last["status"], last["source_sha256"])
+            kinds = [
+                row["kind"] for row in rows if row["status"] == "ok" and row["source_sha256"] == last["source_sha256"]
+            ]
+            if last["status"] == "ok":
+                assert shown["kind"] == max(kinds, key=["search", "block", "summary"].index)
+
+
+def test_a_configuration_that_was_searched_after_an_edit_stays_in_the_table() -> None:
+    """Its earlier comparison is of another code; others of the variant were not searched again."""
+    rows = [
+        made("summary", "ok"),
+        made("summary", "ok", configuration="kk(W=2)"),
+        made("search", "ok", configuration="kk(W=3)"),
+    ]
+    study = Study([*rows, made("search", "ok", code="y", ms=3.0)])
+    assert {row["configuration"]: row["kind"] for row in study.summary} == {"kk(W=1)": "search", "kk(W=2)": "summary"}
+    assert len(study.unconfirmed) == 1
+
+
 def test_what_came_right_after_a_failed_comparison_stands_in_its_place() -> None:
     """The kernel was mended, and its next comparison is under way, or ended early."""
     before = [made("search", "ok"), *(made("block", "ok", ms=9.0, block=number) for number in range(3))]

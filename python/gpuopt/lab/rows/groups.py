@@ -235,6 +235,11 @@ def is_entry(row: Row) -> bool:
     return (row["role"] or "variant") in ("variant", "call", "peer") and row["variant"] is not None
 
 
+def is_result(row: Row) -> bool:
+    """Whether it tells how a configuration did: how fast, or what failed."""
+    return is_entry(row) and row["kind"] != "energy"
+
+
 def row_named(group: Group, name: str) -> Row | None:
     good = [row for row in group.rows if row["status"] == "ok"]
     by = (

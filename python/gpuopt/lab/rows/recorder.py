@@ -13,7 +13,7 @@ from gpuopt import _core
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.environments import told_differences
-from gpuopt.lab.rows.groups import identity
+from gpuopt.lab.rows.groups import code_of, identity
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row, field, new_row, resume_key, utc_text
 from gpuopt.lab.rows.store import SHARED, Store
@@ -136,12 +136,13 @@ class Recorder:
         return row
 
     def _is_replaced(self, row: Row) -> bool:
-        """Whether the file has a newer row of the same configuration that tells another result: of its kind, or a
-        failure."""
+        """Whether the file has a newer row of the same configuration that tells another result: of its kind, a failure,
+        or of another code."""
         for other in reversed(self.store.rows() if self.store else []):
             if other["row_id"] == row["row_id"]:
                 return False
-            says = other["kind"] == row["kind"] or (other["status"] != "ok" and other["kind"] != "energy")
+            told = other["status"] != "ok" or code_of(other) != code_of(row)
+            says = other["kind"] == row["kind"] or (told and other["kind"] != "energy")
             if says and other["configuration"] == row["configuration"] and identity(other) == identity(row):
                 return True
         return False

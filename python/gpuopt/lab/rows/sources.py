@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
 from gpuopt.files import shown, under
 from gpuopt.lab.rows.given_rows import untimed
-from gpuopt.lab.rows.groups import PLACE, where
+from gpuopt.lab.rows.groups import PLACE, identity, is_result, where
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
-from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.rows.study_rows import StudyRows, with_last
 
 Source = StudyRows | str | Path | Iterable[Mapping[str, Any]]
 
@@ -41,28 +41,31 @@ def studies_of(source: Source) -> list[StudyRows]:
     return [study]
 
 
-def stored(path: str | Path) -> tuple[list[Row], list[str]]:
-    """The rows of a results file, the last of each id, and notes of what was passed over: lines that are no rows, and
-    times that are none. Raises ResultsError where it cannot be read."""
+def stored(path: str | Path) -> tuple[list[Row], list[str], list[Row]]:
+    """The rows of a results file, the last of each id; notes of what was passed over, lines that are no rows and times
+    that are none; and of these rows the last of each configuration. Raises ResultsError where it cannot be read."""
     store = Store(path)
     rows, notes = [], [f"passed over: {damage}" for damage in store.problems]
-    for row in _in_order(store):
+    written = {row["row_id"]: place for place, row in enumerate(store.rows())}
+    latest = store.latest()
+    in_turn = sorted(latest, key=lambda row: written[row["row_id"]])
+    for row in _in_order(latest, in_turn):
         if (why := untimed(row)) is None:
             rows.append(row)
         else:
             notes.append(
                 f"passed over: {shown(store.path)}: the row of {row['configuration'] or row['variant']}: {why}"
             )
-    return rows, notes
+    last = {identity(row): row for row in in_turn if is_result(row) and untimed(row) is None}
+    return rows, notes, list(last.values())
 
 
-def _in_order(store: Store) -> list[Row]:
+def _in_order(latest: Sequence[Row], in_turn: Sequence[Row]) -> list[Row]:
     """The last row of each id. Tables have configurations in the order in which they first appeared, so these stay
     there. The rows of one are in the order written: after an edit of its kernel and back, the last row is not the
     edit's. So are the blocks of one comparison, which tells what was measured in one pass."""
-    latest, written = store.latest(), {row["row_id"]: place for place, row in enumerate(store.rows())}
     left: dict[Hashable, list[Row]] = {}
-    for row in sorted(latest, key=lambda row: written[row["row_id"]], reverse=True):
+    for row in reversed(in_turn):
         left.setdefault(_measured(row), []).append(row)
     return [left[_measured(row)].pop() for row in latest]
 
@@ -72,10 +75,9 @@ def _measured(row: Row) -> Hashable:
     driver and unit."""
     if row["kind"] == "block":
         return where(row)
-    place = where(row, [name for name in PLACE if name not in ("driver", "unit")])
-    return place, row["kind"], row["role"], row["configuration"] or row["variant"]
+    return identity(row, [name for name in PLACE if name not in ("driver", "unit")])
 
 
 def _stored(path: Path) -> StudyRows:
-    rows, notes = stored(path)
-    return StudyRows(rows, notes=notes if rows else [])
+    rows, notes, last = stored(path)
+    return with_last(StudyRows(rows, notes=notes if rows else []), rows, last)

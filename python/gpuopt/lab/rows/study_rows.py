@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
@@ -16,10 +16,11 @@ from gpuopt.lab.rows.groups import (
     PLACE,
     SECTIONS,
     Group,
+    code_of,
     identity,
     is_baseline,
     is_confirmed,
-    is_entry,
+    is_result,
     representative,
     row_named,
     seconds_of,
@@ -77,6 +78,7 @@ def joined_info(infos: Sequence[ProblemInfo]) -> ProblemInfo:
     return made
 
 
+Made = TypeVar("Made", bound="StudyRows")
 _ASKED = [name for name in PLACE if name not in ("unit", "driver", "footprint_bytes")]
 
 
@@ -102,12 +104,32 @@ def joined_rows(studies: Sequence[Sequence[Row]]) -> list[Row]:
     return [next(left[one])[1] for one in places]
 
 
+def joined_last(studies: Sequence[StudyRows]) -> list[Row]:
+    """The last row of each configuration: that of the study that measured it last."""
+    found: dict[Hashable, tuple[str, Row]] = {}
+    for study in studies:
+        times: dict[Hashable, str] = {}
+        for row in study.rows:
+            times[identity(row)] = max(times.get(identity(row), ""), row["time_utc"] or "")
+        for one, row in study.last.items():
+            if one not in found or times[one] >= found[one][0]:
+                found[one] = times[one], row
+    return [row for _, row in found.values()]
+
+
 def _is_before(row: Row, other: Row | None) -> bool:
     """Whether a row was measured before one of its configuration that stands before it, where one of the two is a good
     block: among the rows of files and of joined studies, blocks and others are in orders of their own."""
     if other is None or sum(one["kind"] == "block" and one["status"] == "ok" for one in (row, other)) != 1:
         return False
     return bool(row["time_utc"] and other["time_utc"] and row["time_utc"] < other["time_utc"])
+
+
+def with_last(made: Made, rows: Sequence[Row], last: Iterable[Row]) -> Made:
+    """A study that was made of these rows, of each in turn, where ``last`` are the last ones of each configuration."""
+    known = {id(row) for row in last}
+    made.last = {identity(own): own for own, row in zip(made.rows, rows, strict=True) if id(row) in known}
+    return made
 
 
 @checked
@@ -139,9 +161,20 @@ class StudyRows:
 
         A configuration whose comparison never finished is represented by its middle block so far, a variant that was
         searched and never compared by its best search row. A failure that came after any of these stands in its place,
-        and what came right after a failed comparison in that one's.
+        and what came right after a failed comparison in that one's. Of a kernel that was edited, the code that was
+        measured last counts.
         """
         return [row for group in self.groups() for row in group.rows]
+
+    @cached_property
+    def last(self) -> dict[Hashable, Row]:
+        """The row of each configuration that was measured last, by its identity. Rows may stand in another order than
+        that in which they were written; who knows that sets this."""
+        last: dict[Hashable, Row] = {}
+        for row in self.rows:
+            if is_result(row) and not _is_before(row, last.get(identity(row))):
+                last[identity(row)] = row
+        return last
 
     @cached_property
     def unconfirmed(self) -> list[Row]:
@@ -156,33 +189,38 @@ class StudyRows:
 
     def groups(self) -> list[Group]:
         """The summary rows in groups that can be compared, in order of appearance."""
-        last = self._last
-
-        def standing(row: Row) -> Row:
-            """The row, or the last one of its configuration where one of the two failed."""
-            other = last[identity(row)]
-            return row if row["status"] == other["status"] == "ok" else other
-
-        shown: dict[Hashable, Row] = {}
-        for row in self.rows:
-            if row["kind"] == "summary" and is_entry(row):
-                shown[identity(row)] = standing(row)
-        unfinished: dict[Hashable, list[Row]] = {}
-        for row in self.rows:
-            if row["kind"] == "block" and is_entry(row) and shown.get(identity(row), row)["kind"] == "block":
-                unfinished.setdefault(identity(row), []).append(row)
-        have = {(where(row), row["variant"]) for row in [*shown.values(), *(rows[0] for rows in unfinished.values())]}
-        searched: dict[Hashable, dict[Hashable, Row]] = {}
-        for row in self.rows:
-            key = (where(row), row["variant"])
-            if row["kind"] == "search" and is_entry(row) and key not in have:
-                searched.setdefault(key, {})[identity(row)] = standing(row)
-        shown |= {key: representative(rows) for key, rows in unfinished.items()}
-        shown |= {key: representative(list(rows.values())) for key, rows in searched.items()}
-        shown = {key: standing(row) for key, row in shown.items()}
-        places = {where(row) for row in shown.values()}
+        shown = self._shown()
+        places = {where(row) for row in shown}
         in_order = dict.fromkeys(where(row) for row in self.rows)
-        return [self._group(place, list(shown.values())) for place in in_order if place in places]
+        return [self._group(place, shown) for place in in_order if place in places]
+
+    def _shown(self) -> list[Row]:
+        """The row that stands for each configuration, in the order in which they appeared: see `summary`."""
+        entries = [row for row in self.rows if is_result(row)]
+        compared = [identity(row) for kind in ("summary", "block") for row in entries if row["kind"] == kind]
+        in_order = dict.fromkeys(compared)  # of any code
+        have = {(where(row), row["variant"]) for row in entries if identity(row) in in_order}
+        shown: dict[Hashable, Row] = {}
+        unfinished: dict[Hashable, list[Row]] = {}
+        searched: dict[Hashable, dict[Hashable, Row]] = {}
+        for row in filter(self._counts, entries):
+            one = identity(row)
+            if row["kind"] == "summary" or (row["status"] != "ok" and one in in_order):
+                shown[one] = row
+            elif row["kind"] == "block":
+                unfinished.setdefault(one, []).append(row)
+            elif row["kind"] == "search" and (one in in_order or (where(row), row["variant"]) not in have):
+                searched.setdefault(one if one in in_order else (where(row), row["variant"]), {})[one] = row
+        shown = {key: representative(rows) for key, rows in unfinished.items()} | shown
+        shown = {key: representative(list(rows.values())) for key, rows in searched.items()} | shown
+        return [shown[key] for key in [*in_order, *(key for key in searched if key not in in_order)] if key in shown]
+
+    def _counts(self, row: Row) -> bool:
+        """Whether it is the last row of its configuration or, where that is good, another good one of its code. Rows
+        that do not say of which code they are count."""
+        last = self.last.get(identity(row), row)
+        codes = {code_of(row), code_of(last)}
+        return row is last or (row["status"] == last["status"] == "ok" and (None in codes or len(codes) == 1))
 
     def _group(self, place: Hashable, shown: list[Row]) -> Group:
         rows = [row for row in shown if where(row) == place]
@@ -247,16 +285,7 @@ class StudyRows:
 
     def failures(self) -> list[Row]:
         """A row for every configuration that is not ok, with its status and reason."""
-        return [row for row in self._last.values() if row["status"] != "ok"]
-
-    @property
-    def _last(self) -> dict[Hashable, Row]:
-        """The row of every configuration that was measured last, by its identity: without times, the last."""
-        last: dict[Hashable, Row] = {}
-        for row in self.rows:
-            if is_entry(row) and row["kind"] != "energy" and not _is_before(row, last.get(one := identity(row))):
-                last[one] = row
-        return last
+        return [row for row in self.last.values() if row["status"] != "ok"]
 
     def of_problem(self, name: str) -> list[Row]:
         """The rows of one problem, its ceilings and launches among them."""

@@ -193,7 +193,7 @@ def _repeated(study: StudyRows) -> list[str]:
 def _failing(study: StudyRows) -> set[str]:
     """Who did not build, run or compute right, where that is the last that is known. Such a row may be of the search
     alone, and have no clock, options or work-group."""
-    last = {_identity(row): row["status"] for row in study.rows if row["role"] in ROLES and row["kind"] in RESULTS}
+    last = {_identity(row): row["status"] for row in study.last.values() if row["role"] in ROLES}
     return {identity for identity, status in last.items() if status != "ok"}
 
 
