@@ -18,7 +18,7 @@ from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.sources import stored
-from gpuopt.lab.rows.study_rows import StudyRows, joined_info, joined_last, joined_rows, with_last
+from gpuopt.lab.rows.study_rows import StudyRows, joined_info, joined_rows
 from gpuopt.lab.rows.table import Sheet, printable, wrapped
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Study(StudyRows):
         """The study stored at `path` (JSON lines). Raises ResultsError where there is none or it cannot be read."""
         if not os.path.isfile(path):
             raise ResultsError(f"path: there is no results file at {path}; lab.sweep and `gpuopt study` write one")
-        rows, notes, last = stored(path)
-        return with_last(cls(rows, notes=notes), rows, last)
+        rows, notes = stored(path)
+        return cls(rows, notes=notes)
 
     @classmethod
     def joined(cls, studies: Sequence[Study]) -> Study:
@@ -65,8 +65,7 @@ class Study(StudyRows):
             raise ParameterError("studies: there are none; give at least one")
         notes = dict.fromkeys(note for study in studies for note in study.notes)
         info = joined_info([study.problem_info for study in studies])
-        rows = joined_rows([study.rows for study in studies])
-        joined = with_last(cls(rows, info, list(notes)), rows, joined_last(studies))
+        joined = cls(joined_rows([study.rows for study in studies]), info, list(notes))
         joined.interrupted = any(study.interrupted for study in studies)
         return joined
 
@@ -86,10 +85,9 @@ class Study(StudyRows):
         target = files.made_folder(directory)
         shown = drawable(self)
         names = _file_names(dict.fromkeys(group.problem for group in shown.groups()))
-        parts: dict[str, StudyRows] = {}
-        for problem, name in names.items():
-            rows = shown.of_problem(problem)
-            parts[f"ladder-{name}.png"] = with_last(Study(rows, self.problem_info), rows, shown.last.values())
+        parts: dict[str, StudyRows] = {
+            f"ladder-{name}.png": Study(shown.of_problem(problem), self.problem_info) for problem, name in names.items()
+        }
         parts = parts if len(parts) > 1 else {"ladder.png": self}
         for name, part in parts.items():
             ladder.ladder(part).savefig(target / name, dpi=150)

@@ -4,7 +4,7 @@ rows apart."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -238,6 +238,30 @@ def is_entry(row: Row) -> bool:
 def is_result(row: Row) -> bool:
     """Whether it tells how a configuration did: how fast, or what failed."""
     return is_entry(row) and row["kind"] != "energy"
+
+
+def last_of(rows: Iterable[Row]) -> dict[Hashable, Row]:
+    """The last row of each configuration, by its identity; of several, the one that ends last stands last."""
+    last: dict[Hashable, Row] = {}
+    for row in filter(is_result, rows):
+        last.pop(identity(row), None)
+        last[identity(row)] = row
+    return last
+
+
+def with_last(rows: Sequence[Row], last: Mapping[Hashable, Row]) -> list[Row]:
+    """The rows, with the ``last`` one of each configuration (by its identity, one of them) behind its others. Blocks
+    stay where they are among themselves."""
+    ends, begins = last_of(rows), {id(row): place for place, row in enumerate(rows)}
+    places = [(float(place), row) for place, row in enumerate(rows)]
+    for one, row in last.items():
+        place, end = begins[id(row)], begins[id(ends[one])]
+        if row["kind"] != "block":
+            places[place] = (max(place, end + 0.5), row)
+    for place, row in enumerate(rows):
+        if is_result(row) and row["kind"] != "block" and (block := last[identity(row)])["kind"] == "block":
+            places[place] = (min(place, begins[id(block)] - 0.5), row)
+    return [row for _, row in sorted(places, key=lambda each: each[0])]
 
 
 def row_named(group: Group, name: str) -> Row | None:

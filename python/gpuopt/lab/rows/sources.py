@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
 from gpuopt.files import shown, under
 from gpuopt.lab.rows.given_rows import untimed
-from gpuopt.lab.rows.groups import PLACE, identity, is_result, where
+from gpuopt.lab.rows.groups import PLACE, identity, last_of, where, with_last
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
-from gpuopt.lab.rows.study_rows import StudyRows, with_last
+from gpuopt.lab.rows.study_rows import StudyRows
 
 Source = StudyRows | str | Path | Iterable[Mapping[str, Any]]
 
@@ -41,33 +41,32 @@ def studies_of(source: Source) -> list[StudyRows]:
     return [study]
 
 
-def stored(path: str | Path) -> tuple[list[Row], list[str], list[Row]]:
-    """The rows of a results file, the last of each id; notes of what was passed over, lines that are no rows and times
-    that are none; and of these rows the last of each configuration. Raises ResultsError where it cannot be read."""
+def stored(path: str | Path) -> tuple[list[Row], list[str]]:
+    """The rows of a results file, the last of each id, and notes of what was passed over: lines that are no rows, and
+    times that are none. Raises ResultsError where it cannot be read."""
     store = Store(path)
     rows, notes = [], [f"passed over: {damage}" for damage in store.problems]
-    written = {row["row_id"]: place for place, row in enumerate(store.rows())}
-    latest = store.latest()
-    in_turn = sorted(latest, key=lambda row: written[row["row_id"]])
-    for row in _in_order(latest, in_turn):
+    for row in _in_order(store):
         if (why := untimed(row)) is None:
             rows.append(row)
         else:
             notes.append(
                 f"passed over: {shown(store.path)}: the row of {row['configuration'] or row['variant']}: {why}"
             )
-    last = {identity(row): row for row in in_turn if is_result(row) and untimed(row) is None}
-    return rows, notes, list(last.values())
+    return rows, notes
 
 
-def _in_order(latest: Sequence[Row], in_turn: Sequence[Row]) -> list[Row]:
+def _in_order(store: Store) -> list[Row]:
     """The last row of each id. Tables have configurations in the order in which they first appeared, so these stay
     there. The rows of one are in the order written: after an edit of its kernel and back, the last row is not the
-    edit's. So are the blocks of one comparison, which tells what was measured in one pass."""
+    edit's. So are the blocks of one comparison, which tells what was measured in one pass; that row of a configuration
+    which was written last stands behind its others."""
+    latest, written = store.latest(), {row["row_id"]: place for place, row in enumerate(store.rows())}
+    in_turn = sorted(latest, key=lambda row: written[row["row_id"]])
     left: dict[Hashable, list[Row]] = {}
     for row in reversed(in_turn):
         left.setdefault(_measured(row), []).append(row)
-    return [left[_measured(row)].pop() for row in latest]
+    return with_last([left[_measured(row)].pop() for row in latest], last_of(in_turn))
 
 
 def _measured(row: Row) -> Hashable:
@@ -79,5 +78,5 @@ def _measured(row: Row) -> Hashable:
 
 
 def _stored(path: Path) -> StudyRows:
-    rows, notes, last = stored(path)
-    return with_last(StudyRows(rows, notes=notes if rows else []), rows, last)
+    rows, notes = stored(path)
+    return StudyRows(rows, notes=notes if rows else [])

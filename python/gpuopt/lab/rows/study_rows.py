@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
@@ -21,12 +21,14 @@ from gpuopt.lab.rows.groups import (
     is_baseline,
     is_confirmed,
     is_result,
+    last_of,
     representative,
     row_named,
     seconds_of,
     section,
     tell_device_types,
     where,
+    with_last,
 )
 from gpuopt.lab.rows.paper_figures import paper_rank
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
@@ -78,7 +80,6 @@ def joined_info(infos: Sequence[ProblemInfo]) -> ProblemInfo:
     return made
 
 
-Made = TypeVar("Made", bound="StudyRows")
 _ASKED = [name for name in PLACE if name not in ("unit", "driver", "footprint_bytes")]
 
 
@@ -86,7 +87,8 @@ def joined_rows(studies: Sequence[Sequence[Row]]) -> list[Row]:
     """The rows of several studies. Those of one configuration, whatever its driver and unit, are in the order in which
     they were measured, on the places that they have among the others: of two sittings the later one counts. In one
     study the order written stands: a row of before an edit that was taken back may come again. A study's blocks of one
-    problem stay together, by the latest time that it has there: those of compact files have none of their own."""
+    problem stay together, by the latest time that it has there: those of compact files have none of their own. The
+    last row of a configuration is that of the study that measured it last."""
     of_each: dict[Hashable, list[tuple[str, Row]]] = {}
     places: list[Hashable] = []
     for rows in studies:
@@ -101,35 +103,28 @@ def joined_rows(studies: Sequence[Sequence[Row]]) -> list[Row]:
             latest[one] = last[one] if row["kind"] == "block" else max(latest.get(one, ""), row["time_utc"] or "")
             of_each.setdefault(one, []).append((latest[one], row))
     left = {one: iter(sorted(timed, key=lambda each: each[0])) for one, timed in of_each.items()}
-    return [next(left[one])[1] for one in places]
+    return with_last([next(left[one])[1] for one in places], _joined_last(studies))
 
 
-def joined_last(studies: Sequence[StudyRows]) -> list[Row]:
-    """The last row of each configuration: that of the study that measured it last."""
-    found: dict[Hashable, tuple[str, Row]] = {}
-    for study in studies:
-        times: dict[Hashable, str] = {}
-        for row in study.rows:
+def _joined_last(studies: Sequence[Sequence[Row]]) -> dict[Hashable, Row]:
+    """The last row of each configuration, by its identity: that of the study that measured it last."""
+    found: dict[Hashable, Row] = {}
+    until: dict[Hashable, str] = {}
+    for rows in studies:
+        last, times = last_of(rows), dict[Hashable, str]()
+        for row in filter(is_result, rows):
             times[identity(row)] = max(times.get(identity(row), ""), row["time_utc"] or "")
-        for one, row in study.last.items():
-            if one not in found or times[one] >= found[one][0]:
-                found[one] = times[one], row
-    return [row for _, row in found.values()]
+        for one, row in last.items():
+            if one not in found or times[one] >= until[one]:
+                found[one], until[one] = row, times[one]
+    return found
 
 
-def _is_before(row: Row, other: Row | None) -> bool:
-    """Whether a row was measured before one of its configuration that stands before it, where one of the two is a good
-    block: among the rows of files and of joined studies, blocks and others are in orders of their own."""
-    if other is None or sum(one["kind"] == "block" and one["status"] == "ok" for one in (row, other)) != 1:
-        return False
-    return bool(row["time_utc"] and other["time_utc"] and row["time_utc"] < other["time_utc"])
-
-
-def with_last(made: Made, rows: Sequence[Row], last: Iterable[Row]) -> Made:
-    """A study that was made of these rows, of each in turn, where ``last`` are the last ones of each configuration."""
-    known = {id(row) for row in last}
-    made.last = {identity(own): own for own, row in zip(made.rows, rows, strict=True) if id(row) in known}
-    return made
+def _counts(row: Row, last: Row) -> bool:
+    """Whether it is the last row of its configuration or, where that is good, another good one of its code. Rows that
+    do not say of which code they are count."""
+    codes = {code_of(row), code_of(last)}
+    return row is last or (row["status"] == last["status"] == "ok" and (None in codes or len(codes) == 1))
 
 
 @checked
@@ -167,16 +162,6 @@ class StudyRows:
         return [row for group in self.groups() for row in group.rows]
 
     @cached_property
-    def last(self) -> dict[Hashable, Row]:
-        """The row of each configuration that was measured last, by its identity. Rows may stand in another order than
-        that in which they were written; who knows that sets this."""
-        last: dict[Hashable, Row] = {}
-        for row in self.rows:
-            if is_result(row) and not _is_before(row, last.get(identity(row))):
-                last[identity(row)] = row
-        return last
-
-    @cached_property
     def unconfirmed(self) -> list[Row]:
         """The rows of `summary` whose comparison did not finish: a search or too few blocks stand behind each."""
         return [row for row in self.summary if row["status"] == "ok" and not is_confirmed(row)]
@@ -196,31 +181,34 @@ class StudyRows:
 
     def _shown(self) -> list[Row]:
         """The row that stands for each configuration, in the order in which they appeared: see `summary`."""
+        last = last_of(self.rows)
         entries = [row for row in self.rows if is_result(row)]
         compared = [identity(row) for kind in ("summary", "block") for row in entries if row["kind"] == kind]
         in_order = dict.fromkeys(compared)  # of any code
-        have = {(where(row), row["variant"]) for row in entries if identity(row) in in_order}
         shown: dict[Hashable, Row] = {}
         unfinished: dict[Hashable, list[Row]] = {}
-        searched: dict[Hashable, dict[Hashable, Row]] = {}
-        for row in filter(self._counts, entries):
+        searched: dict[Hashable, dict[Hashable, Row]] = {}  # by the variant
+        for row in entries:
             one = identity(row)
+            if not _counts(row, last[one]):
+                continue
             if row["kind"] == "summary" or (row["status"] != "ok" and one in in_order):
                 shown[one] = row
             elif row["kind"] == "block":
                 unfinished.setdefault(one, []).append(row)
-            elif row["kind"] == "search" and (one in in_order or (where(row), row["variant"]) not in have):
-                searched.setdefault(one if one in in_order else (where(row), row["variant"]), {})[one] = row
+            elif row["kind"] == "search":
+                searched.setdefault((where(row), row["variant"]), {})[one] = row
         shown = {key: representative(rows) for key, rows in unfinished.items()} | shown
-        shown = {key: representative(list(rows.values())) for key, rows in searched.items()} | shown
-        return [shown[key] for key in [*in_order, *(key for key in searched if key not in in_order)] if key in shown]
-
-    def _counts(self, row: Row) -> bool:
-        """Whether it is the last row of its configuration or, where that is good, another good one of its code. Rows
-        that do not say of which code they are count."""
-        last = self.last.get(identity(row), row)
-        codes = {code_of(row), code_of(last)}
-        return row is last or (row["status"] == last["status"] == "ok" and (None in codes or len(codes) == 1))
+        have = {(where(row), row["variant"]) for row in shown.values()}
+        for variant, rows in searched.items():
+            again = {one: row for one, row in rows.items() if one in in_order and one not in shown}
+            if again and variant in have:
+                texts = {row["source_sha256"] for row in again.values()}  # of the edit
+                rows = {one: row for one, row in rows.items() if row["source_sha256"] in texts}
+            if again or variant not in have:
+                best = representative(list(rows.values()))
+                shown = {identity(best): best} | (again if variant in have else {}) | shown
+        return [shown[one] for one in [*in_order, *(one for one in shown if one not in in_order)] if one in shown]
 
     def _group(self, place: Hashable, shown: list[Row]) -> Group:
         rows = [row for row in shown if where(row) == place]
@@ -285,7 +273,7 @@ class StudyRows:
 
     def failures(self) -> list[Row]:
         """A row for every configuration that is not ok, with its status and reason."""
-        return [row for row in self.last.values() if row["status"] != "ok"]
+        return [row for row in last_of(self.rows).values() if row["status"] != "ok"]
 
     def of_problem(self, name: str) -> list[Row]:
         """The rows of one problem, its ceilings and launches among them."""

@@ -51,6 +51,10 @@ def visits_of(group: Group, variant: str) -> list[Row]:
     run's are left beside those of a shorter one, those that all have. Raises ParameterError where there is none."""
     shown = [row for row in group.rows if row["variant"] == variant and row["role"] in ("variant", None)]
     own = [(group.codes_of_baselines[id(row)], group.own_blocks(row)) for row in shown if row["status"] == "ok"]
+    if not any(blocks for _, blocks in own):
+        raise ParameterError(
+            f"study: {variant} has no good blocks of the code that was measured last; sweep its combinations together"
+        )
     known = [codes for codes, _ in own if codes]
     common = frozenset.intersection(*known) if known else frozenset()
     if all(codes == common for codes in known):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.groups import Group, last_of
 from gpuopt.lab.rows.schema import KEY_FIELDS, Row, comparison_key, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import printable, significant
@@ -24,7 +24,6 @@ ASSUMED = (
 )
 WIDE = 1.959964  # of a normal distribution, 95 %
 ROLES = ("variant", "call", "peer")
-RESULTS = ("search", "summary")
 IDENTITY = ("device", "workload", "problem", "variant", "params", "sizes", "dtype", "data", "cache_state", "protocol")
 
 
@@ -193,7 +192,7 @@ def _repeated(study: StudyRows) -> list[str]:
 def _failing(study: StudyRows) -> set[str]:
     """Who did not build, run or compute right, where that is the last that is known. Such a row may be of the search
     alone, and have no clock, options or work-group."""
-    last = {_identity(row): row["status"] for row in study.last.values() if row["role"] in ROLES}
+    last = {_identity(row): row["status"] for row in last_of(study.rows).values() if row["role"] in ROLES}
     return {identity for identity, status in last.items() if status != "ok"}
 
 

@@ -23,7 +23,7 @@ from gpuopt.lab.rows.groups import (
     ROUNDED,
 )
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.rows.study_rows import StudyRows, with_last
+from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, printable
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def paper_marks(ax: Axes, printed: Sequence[float], y: float) -> None:
 
 def drawable(study: StudyRows) -> StudyRows:
     """The study with words that fonts can draw, whoever wrote its rows."""
-    drawn = StudyRows([{name: _drawable(value) for name, value in row.items()} for row in study.rows])
-    return with_last(drawn, study.rows, study.last.values())
+    return StudyRows([{name: _drawable(value) for name, value in row.items()} for row in study.rows])
 
 
 def _drawable(value: Any) -> Any:

@@ -84,7 +84,11 @@ WORKLOAD = Workload(
     sets={SHAPES: tuple(shape.subject for shape in gemm_shapes())},
     options=(
         *(
-            click.option(f"--{name}", type=click.IntRange(1), help=f"{name.upper()} alone, instead of SIZE.")
+            click.option(
+                f"--{name}",
+                type=click.IntRange(1),
+                help=f"{name.upper()} alone, instead of SIZE; what is left out is the first given of M, N, K.",
+            )
             for name in "mnk"
         ),
         click.option("--distribution", type=click.Choice(list(DISTRIBUTIONS)), default="uniform", show_default=True),
