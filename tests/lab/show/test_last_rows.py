@@ -148,3 +148,62 @@ def test_a_failure_of_an_earlier_sitting_is_none_of_a_later_one_that_was_killed(
     for found in stored("anew", *anew):
         assert [(row["kind"], row["time_utc"][14:16]) for row in found.summary] == [("block", "03")]
         assert not found.failures()
+
+
+def test_tables_keep_their_order_where_a_file_goes_on_or_an_edit_is_taken_back(tmp_path: Path) -> None:
+    """Blocks of a pass are in an order by chance, and some were measured after the summaries."""
+
+    def rows(kind: str, at: int, code: str = "x", order: tuple[int, ...] = (1, 2, 3), **fields: Any) -> list[Any]:
+        return [
+            made(kind, "ok", at, code, configuration=f"kk(W={w})", key=f"{kind}{w}{code}{at}", **fields) for w in order
+        ]
+
+    first = [*rows("search", 1), *rows("block", 2, order=(3, 1, 2)), *rows("summary", 3)]
+    further = rows("block", 4, order=(2, 3, 1), block=1)
+    edited = [
+        *rows("search", 5, "y"),
+        *rows("block", 6, "y", order=(3, 2, 1)),
+        made("search", "wrong", 7, "y", key="z"),
+    ]
+    taken_back = [row for row in first if row["kind"] != "block"]
+    for number, written in enumerate(([*first, *further], [*first, *further, *edited, *taken_back])):
+        store = Store(tmp_path / f"{number}.jsonl")
+        for row in written:
+            store.append(row)
+        for study in (Study.load(store.path), Study.load(compact_file(store.path).target)):
+            for again in (study, Study(study.rows), Study.joined([study])):
+                assert [row["configuration"] for row in again.summary] == ["kk(W=1)", "kk(W=2)", "kk(W=3)"]
+                assert {(row["kind"], row["source_sha256"]) for row in again.summary} == {("summary", "x")}
+
+
+def test_of_joined_studies_the_blocks_that_were_measured_last_count_too(tmp_path: Path) -> None:
+    """One file went on with other configurations after the edit was measured in another; of raw and compact files."""
+
+    def stored(name: str, *rows: Any) -> list[Study]:
+        store = Store(tmp_path / f"{name}.jsonl")
+        for row in rows:
+            store.append(row)
+        return [Study.load(store.path), Study.load(compact_file(store.path).target)]
+
+    other = {"configuration": "kk(W=2)"}
+    went_on = [
+        made("block", "ok", 1),
+        made("summary", "ok", 2),
+        made("block", "ok", 8, **other),
+        made("summary", "ok", 9, **other),
+    ]
+    for status in ("ok", "wrong"):
+        edited = stored(f"edited {status}", made("search", "ok", 4, "y"), made("block", status, 5, "y"))
+        for pair in itertools.product(stored(f"went on {status}", *went_on), edited):
+            for both in itertools.permutations(pair):
+                found = Study.joined(both)
+                shown = {row["configuration"]: (row["status"], row["source_sha256"]) for row in found.summary}
+                assert shown == {"kk(W=1)": (status, "y"), "kk(W=2)": ("ok", "x")}
+                assert len(found.failures()) == (status != "ok")
+
+    begun = stored(
+        "begun again", made("summary", "ok", 1), made("block", "ok", 6, env_hash="f")
+    )  # blocks of the same key
+    for one in begun:
+        for both in itertools.permutations([one, Study([made("summary", "ok", 3, "y")])]):
+            assert [row["source_sha256"] for row in Study.joined(both).summary] == ["x"]

@@ -141,13 +141,17 @@ def _kept(rows: list[Fields]) -> tuple[list[tuple[Fields, _Group]], dict[_Group,
     groups: dict[_Group, list[Fields]] = {}
     kept: list[tuple[Fields, _Group]] = []
     complete = [_complete(row) for row in rows]
-    summed = {_group(row) for row in complete if (row.get("kind"), row.get("status")) == ("summary", "ok")}
+    good = [row for row in complete if (row.get("kind"), row.get("status")) == ("summary", "ok")]
+    summed = {_group(row): str(row.get("time_utc") or "") for row in good}
     for row in complete:
         key, role = group = _group(row)
         is_block = row.get("kind") == "block"
         # The sentinels are visits of the baseline, whose summary is that of its visits as a variant.
-        short = is_block and (key, "variant" if role == "sentinel" else role) in summed
+        summary = (key, "variant" if role == "sentinel" else role)
+        short = is_block and summary in summed
         dropped = _VISIT if short else _SAMPLES
+        if short and str(row.get("time_utc") or "") > summed[summary]:
+            dropped -= {"time_utc"}  # of a comparison that went on, and did not end
         if short and role not in _COMPARED:
             dropped |= {"ratio"}
         if role in ("ceiling", "overhead"):

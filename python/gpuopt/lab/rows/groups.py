@@ -250,18 +250,15 @@ def last_of(rows: Iterable[Row]) -> dict[Hashable, Row]:
 
 
 def with_last(rows: Sequence[Row], last: Mapping[Hashable, Row]) -> list[Row]:
-    """The rows, with the ``last`` one of each configuration (by its identity, one of them) behind its others. Blocks
-    stay where they are among themselves."""
-    ends, begins = last_of(rows), {id(row): place for place, row in enumerate(rows)}
-    places = [(float(place), row) for place, row in enumerate(rows)]
-    for one, row in last.items():
-        place, end = begins[id(row)], begins[id(ends[one])]
-        if row["kind"] != "block":
-            places[place] = (max(place, end + 0.5), row)
-    for place, row in enumerate(rows):
-        if is_result(row) and row["kind"] != "block" and (block := last[identity(row)])["kind"] == "block":
-            places[place] = (min(place, begins[id(block)] - 0.5), row)
-    return [row for _, row in sorted(places, key=lambda each: each[0])]
+    """The rows, so that the ``last`` one of each configuration (by its identity, one of them) decides: behind all
+    others, where that which stands last says something else. The others stay, and with them the order of tables."""
+    ends = last_of(rows)
+    moved = {id(row) for one, row in last.items() if not _says_the_same(row, ends[one])}
+    return [row for row in rows if id(row) not in moved] + [row for row in rows if id(row) in moved]
+
+
+def _says_the_same(row: Row, other: Row) -> bool:
+    return row is other or (row["status"] == other["status"] == "ok" and code_of(row) == code_of(other))
 
 
 def row_named(group: Group, name: str) -> Row | None:

@@ -10,7 +10,7 @@ from typing import Any
 from gpuopt._core import ParameterError
 from gpuopt.files import shown, under
 from gpuopt.lab.rows.given_rows import untimed
-from gpuopt.lab.rows.groups import PLACE, identity, last_of, where, with_last
+from gpuopt.lab.rows.groups import PLACE, last_of, where, with_last
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -59,8 +59,8 @@ def stored(path: str | Path) -> tuple[list[Row], list[str]]:
 def _in_order(store: Store) -> list[Row]:
     """The last row of each id. Tables have configurations in the order in which they first appeared, so these stay
     there. The rows of one are in the order written: after an edit of its kernel and back, the last row is not the
-    edit's. So are the blocks of one comparison, which tells what was measured in one pass; that row of a configuration
-    which was written last stands behind its others."""
+    edit's. So are the blocks of one comparison, which tells what was measured in one pass. Where another kind of row
+    decides, for it was written last, it stands behind all."""
     latest, written = store.latest(), {row["row_id"]: place for place, row in enumerate(store.rows())}
     in_turn = sorted(latest, key=lambda row: written[row["row_id"]])
     left: dict[Hashable, list[Row]] = {}
@@ -74,7 +74,8 @@ def _measured(row: Row) -> Hashable:
     driver and unit."""
     if row["kind"] == "block":
         return where(row)
-    return identity(row, [name for name in PLACE if name not in ("driver", "unit")])
+    place = where(row, [name for name in PLACE if name not in ("driver", "unit")])
+    return place, row["kind"], row["role"], row["configuration"] or row["variant"]
 
 
 def _stored(path: Path) -> StudyRows:
