@@ -387,9 +387,9 @@ def audit(ctx: click.Context, paths: tuple[Path, ...], profiles: tuple[Path, ...
 def main(args: Sequence[str] | None = None) -> None:
     """The entry point: runs the command line and exits with its code."""
     ready_streams()
-    interrupts.listen()
-    try:
-        app.main(args=list(args) if args is not None else None, prog_name="gpuopt")
-    except SystemExit as end:
-        interrupts.leave(end.code if isinstance(end.code, int) else 1)
-        raise
+    with interrupts.listening():
+        try:
+            app.main(args=list(args) if args is not None else None, prog_name="gpuopt")
+        except SystemExit as end:
+            interrupts.leave(end.code if isinstance(end.code, int) else 1)
+            raise

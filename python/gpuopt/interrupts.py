@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from types import FrameType
 from typing import NoReturn
@@ -15,13 +18,23 @@ from gpuopt.command_errors import INTERRUPT_EXIT
 DEAF_S = 0.8
 
 
-def listen() -> None:
-    """From now on Ctrl-C raises KeyboardInterrupt, as always. Where code that never looks at signals (BLAS, a driver)
+@contextmanager
+def listening() -> Iterator[None]:
+    """Within it Ctrl-C raises KeyboardInterrupt, as always. Where code that never looks at signals (BLAS, a driver)
     keeps Python from that, a thread ends the process after DEAF_S seconds: rows are in their file as soon as they are
-    finished, and other files are written in one step. A process has one such thread, however many commands it runs."""
-    write = _waking_fd(os.getpid())
-    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, _hear)
+    finished, and other files are written in one step. A process has one such thread, however many commands it runs;
+    behind them its own handlers hear again. Only the main thread may set them: elsewhere this is nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _hear)
+    woken = signal.set_wakeup_fd(_waking_fd(os.getpid()), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(woken)
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+        _core.forget_interrupt()
 
 
 @lru_cache(maxsize=1)

@@ -136,25 +136,31 @@ void read_statistics(Program& program) {
     }
 }
 
+// A signal, whoever hears it, makes LLVM within PoCL remove its temporary files: the same build succeeds afterwards.
+bool lost_its_files(const std::string& log) { return log.find("unable to rename temporary") != std::string::npos; }
+
 }  // namespace
 
 std::shared_ptr<Program> ProgramCache::compile(const KernelSource& source, const std::string& options) const {
-    auto program = std::make_shared<Program>();
-    program->handle = checked([&] { return cl::Program(context_, source.expanded, false); });
-    try {
-        program->handle.build({device_->handle}, options.c_str());
-    } catch (const cl::Error& error) {
-        std::string log;
+    for (int again = 3;; --again) {
+        auto program = std::make_shared<Program>();
+        program->handle = checked([&] { return cl::Program(context_, source.expanded, false); });
         try {
-            log = program->handle.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_->handle);
-        } catch (const cl::Error&) {
-            log = "(the driver gives no log)";
+            program->handle.build({device_->handle}, options.c_str());
+        } catch (const cl::Error& error) {
+            std::string log;
+            try {
+                log = program->handle.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_->handle);
+            } catch (const cl::Error&) {
+                log = "(the driver gives no log)";
+            }
+            if (again > 0 && lost_its_files(log)) continue;
+            if (error.err() != CL_BUILD_PROGRAM_FAILURE) log = opencl_error_name(error.err()) + "\n" + log;
+            throw_build_error(source.path, device_->name, log, source.expanded);
         }
-        if (error.err() != CL_BUILD_PROGRAM_FAILURE) log = opencl_error_name(error.err()) + "\n" + log;
-        throw_build_error(source.path, device_->name, log, source.expanded);
+        program->log = checked([&] { return program->handle.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_->handle); });
+        return program;
     }
-    program->log = checked([&] { return program->handle.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_->handle); });
-    return program;
 }
 
 std::shared_ptr<Program> ProgramCache::from_binary(const std::string& path, const std::string& binary,

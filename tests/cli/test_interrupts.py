@@ -219,3 +219,18 @@ def test_commands_of_one_process_share_a_thread(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, timeout=60)
     counts = [line for line in done.stdout.splitlines() if line[0].isdigit()]
     assert (done.returncode, len(counts), len(set(counts))) == (0, 9, 1), done.stdout + done.stderr
+
+
+def test_behind_a_command_the_process_has_its_own_handler_again(tmp_path: Path) -> None:
+    """One that raises too, though C code keeps Python from it for longer than a command would wait."""
+    code = (
+        "import os, signal, threading\nimport numpy as np\nfrom gpuopt import cli\n"
+        "before = signal.getsignal(signal.SIGINT)\n"
+        "try:\n    cli.main(['--version'])\nexcept SystemExit:\n    pass\n"
+        "assert signal.getsignal(signal.SIGINT) is before and signal.set_wakeup_fd(-1) == -1\n"
+        "x = np.random.default_rng(0).random(30_000_000)\n"
+        "threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n    np.sort(x)\n    np.sort(x)\nexcept KeyboardInterrupt:\n    print('heard')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, timeout=120)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "heard"), done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 
 import gpuopt
 
@@ -92,3 +93,20 @@ def test_what_a_handler_raises_is_the_callers_own(any_device: gpuopt.Device) -> 
     """It was told as a fault of the data that a call was reading at that moment."""
     run = subprocess.run([sys.executable, "-c", RAISING], capture_output=True, text=True, timeout=120)
     assert run.stdout == "{'RuntimeError: time is over'}\n", run.stdout + run.stderr
+
+
+def test_a_signal_while_a_kernel_is_built_changes_nothing(device: gpuopt.Device) -> None:
+    """LLVM removes its temporary files at one (PoCL)."""
+    code = textwrap.dedent(f"""
+        import os, signal, threading, time
+        from gpuopt import lab
+        signal.signal(signal.SIGTERM, lambda *told: None)
+        for i in range(6):
+            text = f"kernel void k(global float* y) {{{{ y[get_global_id(0)] = {{i}}; }}}} // {{time.time_ns()}}"
+            kernel = lab.Kernel(text, "k", arguments=[lab.output("y", 3)], launch=lab.launch(items=3, local=1))
+            threading.Timer(0.005 * (i + 1), lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+            assert (kernel(device={device.index}) == i).all()
+            time.sleep(0.05)
+    """)
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr

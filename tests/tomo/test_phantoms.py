@@ -171,6 +171,13 @@ def test_a_scan_of_another_kind_sees_the_same_body() -> None:
     )
 
 
+@pytest.mark.parametrize("photons", [1e10, 1e12, 1e13, 1e15, 1e18])
+def test_noise_has_the_deviation_of_its_counts_however_many(photons: float) -> None:
+    line = 0.3
+    noisy = gt.poisson_noise(np.full(20_000, line), photons, seed=5)
+    assert np.std(noisy - line) == pytest.approx(np.exp(line / 2) / np.sqrt(photons), rel=0.03)
+
+
 def test_noise() -> None:
     clean = np.full((4, 50, 60), 1.5, dtype=np.float32)
     noisy = gt.poisson_noise(clean, 1e4, seed=3)

@@ -65,9 +65,10 @@ def capsid(
 
     At the standard size it has as many atoms and points as the virus capsid in the log of OpenDwarfs' program of GEM
     (Daga's article prints no sizes); the shell is 15 A thick and 340 A wide, its charge 236 e. Others have the same
-    density and thickness, and a charge in proportion. The surface is two smooth spheres, at least 1.4 A from any atom.
-    Atoms and points come in runs that are close in space, as in files. ``dtype`` is float32 or float64. Raises
-    ParameterError for fewer than 16 atoms or 2 vertices, and where half of the free memory does not suffice.
+    density, a charge in proportion, and from some 10,000 atoms on the same thickness. The surface is two smooth
+    spheres, at least 1.4 A from any atom. Atoms and points come in runs that are close in space, as in files. ``dtype``
+    is float32 or float64. Raises ParameterError for fewer than 16 atoms or 2 vertices, and where half of the free
+    memory does not suffice.
 
     Examples
     --------
