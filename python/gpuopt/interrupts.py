@@ -27,9 +27,10 @@ def listening() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, _hear)
-    woken = signal.set_wakeup_fd(_waking_fd(os.getpid()), warn_on_full_buffer=False)
+    before, woken = signal.getsignal(signal.SIGINT), -1
     try:
+        woken = signal.set_wakeup_fd(_waking_fd(os.getpid()), warn_on_full_buffer=False)
+        signal.signal(signal.SIGINT, _hear)
         yield
     finally:
         signal.set_wakeup_fd(woken)
