@@ -25,13 +25,15 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
     """The kernels of a Python file by the names that it gives them, and the folder that relative paths of the command
     line start from: the file, or a function of it that is called later, may change the working directory. The folders
     of gpuopt's variables become whole paths. It is run as `python FILE` would run it, with its folder first on
-    sys.path; that, the directory and the variables end with the context, also where the file set them. Raises
-    ParameterError where there is no such file, it raises, or it has no kernel."""
+    sys.path; that, the modules of that folder, the directory and the variables end with the context, also where the
+    file set them: another file has another `helper.py`. Raises ParameterError where there is no such file, it raises,
+    or it has no kernel."""
     if leads_nowhere(path):
         raise ParameterError(f"{path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
     if not os.path.isfile(path):
         raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
     searched, words, here = list(sys.path), list(sys.argv), _working_directory()
+    modules = set(sys.modules)
     variables = {name: os.environ.get(name) for name in FOLDERS}
     os.environ.update({name: str(here / folder) for name, folder in variables.items() if folder})
     sys.path.insert(0, str(path.resolve().parent))
@@ -44,6 +46,9 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
         yield found, here
     finally:
         sys.path[:], sys.argv[:] = searched, words
+        for name in set(sys.modules) - modules:
+            if _lies_in(path.resolve().parent, sys.modules[name]):
+                del sys.modules[name]
         for name, folder in variables.items():
             if folder is None:
                 os.environ.pop(name, None)
@@ -51,6 +56,15 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
                 os.environ[name] = folder
         with suppress(OSError):  # it was removed
             os.chdir(here)
+
+
+def _lies_in(folder: Path, module: object) -> bool:
+    """Whether a module was imported from beside FILE.py, and is none of an environment that lies there too."""
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str):
+        return False
+    within = Path(file).resolve()
+    return within.is_relative_to(folder) and "site-packages" not in within.parts
 
 
 def _working_directory() -> Path:

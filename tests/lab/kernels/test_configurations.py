@@ -238,3 +238,20 @@ def test_a_search_takes_what_problems_take(
         lab.search(kernel, **how | {"a": 0.2}, n=102)
     with pytest.raises(ParameterError, match=r"^n: saxpy needs it"):
         lab.search(kernel, **how)
+
+
+@pytest.mark.parametrize("levels", [["float2", "float4"], [0.5, 1.5], [1, 2.0]])
+def test_a_parameter_called_width_may_be_a_word_or_a_real_number(levels: list[Any], any_device: gpuopt.Device) -> None:
+    text = "kernel void twice(global float* x, int n) { int i = get_global_id(0); if (i < n) x[i] *= 2; }"
+    arguments = [lab.inout("x", "n"), lab.value("n")]
+    kernel = lab.Kernel(
+        text,
+        "twice",
+        parameters={"WIDTH": levels},
+        arguments=arguments,
+        launch=lab.launch(items="n"),
+        reference=lambda x: 2 * x,
+    )
+    found = lab.search(kernel, n=100, device=any_device, progress=False)
+    assert {row["status"] for row in found.study.summary if row["role"] == "variant"} == {"ok"}
+    assert {row["vector_width"] for row in found.study.summary} <= {None, 1}

@@ -237,7 +237,7 @@ def test_scales_that_the_types_of_a_task_do_not_hold_are_told(any_device: gpuopt
 def test_sizes_change_together_and_each_alone() -> None:
     task = honest_gathers.transpose().kernel.task
     tried = [(one["h"], one["w"]) for one in other_sizes(["h", "w"], {}, {}, {"h": 64, "w": 64})]
-    assert {(63, 63), (61, 61), (32, 32), (1, 1), (63, 64), (64, 63), (32, 64), (64, 32)} <= set(tried)
+    assert {(63, 63), (65, 65), (61, 61), (32, 32), (1, 1), (63, 64), (64, 63), (32, 64), (64, 32)} <= set(tried)
     assert len(set(tried)) == len(tried)
     assert free_sizes(task, {}, {"h": 64, "w": 64}) == ["h", "w"]
     (all_differ,) = [
@@ -366,3 +366,22 @@ def test_a_verdict_names_what_it_is_not_made_of() -> None:
         lab.Verdict(*good, notes=3)
     with pytest.raises(gpuopt.ParameterError, match=r"^passed: it is 3; give"):
         lab.Verdict(*good[:5], 3, "r")
+
+
+def doubled(text: str) -> lab.Kernel:
+    arguments = [lab.inout("x", "n"), lab.value("n")]
+    return lab.Kernel(text, "twice", arguments=arguments, launch=lab.launch(items="n"), reference=lambda x: 2 * x)
+
+
+TWICE = "kernel void twice(global float* x, int n) { int i = get_global_id(0); if (i < n) x[i] *= 2; }"
+
+
+def test_a_name_that_the_text_lacks_is_told_as_name(any_device: gpuopt.Device) -> None:
+    with pytest.raises(gpuopt.ParameterError, match=r"^name: there is no kernel nope in "):
+        lab.judge(TWICE, doubled(TWICE), name="nope", n=8, device=any_device)
+
+
+def test_a_kernel_that_is_wrong_from_the_next_size_on_is_wrong(any_device: gpuopt.Device) -> None:
+    cut = TWICE.replace("i < n", "i < min(n, 100)")
+    verdict = lab.judge(cut, doubled(TWICE), n=100, device=any_device)
+    assert (verdict.word, verdict.reproducer.split(", ")[-1]) == ("size", "n=101")

@@ -290,3 +290,14 @@ def test_a_whole_call_that_beats_the_kernels_is_named() -> None:
     assert any(row["role"] == "call" for row in rows)
     assert lines_of(Study(rows))["Fastest"].endswith(" took 0.0100 ms, by a faster kernel.")
     assert "faster kernel" not in stored("decided")["Fastest"]
+
+
+def test_comparisons_with_several_baselines_name_none() -> None:
+    gain = {"ratio": 0.5, "ratio_lo": 0.49, "ratio_hi": 0.51, "verdict": "FAST"}
+    rows = [
+        timed("summary", name, median, configuration=name, baseline=base, method="rank", blocks=10, **gains)
+        for base, other in (("slow", "best"), ("mid", "other"))
+        for name, median, gains in ((base, 10.0, {}), (other, 5.0, gain))
+    ]
+    assert lines_of(Study(rows))["How sure"].startswith("2 of 2 comparisons decided; ")
+    assert lines_of(Study(rows[:2]))["How sure"].startswith("1 of 1 comparison with slow decided; ")

@@ -26,12 +26,14 @@ def free_sizes(task: Task, levels: Levels, numbers: Numbers) -> list[str]:
 def other_sizes(
     free: Sequence[str], levels: Levels, given: dict[str, Any], numbers: Numbers
 ) -> Iterator[dict[str, Any]]:
-    """Of all sizes in ``free`` at once: one less, a prime, half, a work-group and one more, and one. Of each alone: one
-    less and half, so that sizes that are equal as given are told apart; and two sets of sizes that all differ. Whether
-    the kernel takes them is for the caller to see. ``given`` are sizes and values by name, ``numbers`` all."""
+    """Of all sizes in ``free`` at once: one less, one more, a prime, half, a work-group and one more, and one. Of each
+    alone: one less and half, so that sizes that are equal as given are told apart; and two sets of sizes that all
+    differ. Whether the kernel takes them is for the caller to see. ``given`` are sizes and values by name, ``numbers``
+    all."""
     group = max((int(level) for level in levels.values() if isinstance(level, int)), default=64)
     together: list[Callable[[int], int]] = [
         lambda n: n - 1,
+        lambda n: n + 1,
         _prime_below,
         lambda n: n // 2,  # of sizes that must be multiples of something
         lambda n: min(n, group + 1),
@@ -39,7 +41,7 @@ def other_sizes(
     ]
     own = {name: int(numbers[name]) for name in free}
     tried = [{name: change(n) for name, n in own.items()} for change in together]
-    for change in (together[0], together[2]):
+    for change in (together[0], together[3]):
         tried += [{**own, name: change(n)} for name, n in own.items()]
     tried += [_apart(own), {name: n >> place for place, (name, n) in enumerate(own.items())}]
     seen = {tuple(own.values())}

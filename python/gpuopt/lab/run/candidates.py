@@ -177,7 +177,7 @@ def variant_candidate(
         "params": configuration.parameters,
         "accuracy": accuracy(problem.workload, configuration),
         "preset": preset,
-        "vector_width": configuration.parameters.get("WIDTH"),
+        "vector_width": _width(configuration),
         "flops": work["flops"],
         "bytes": work["bytes"],
         "special": work["special"] or None,
@@ -359,8 +359,14 @@ def _microbench_fields(
         "variant": configuration.variant,
         "configuration": str(configuration),
         "params": configuration.parameters,
-        "vector_width": configuration.parameters.get("WIDTH"),
+        "vector_width": _width(configuration),
         "sizes": {"bytes": int(footprint_bytes)},
         "clock": sampler.clock,
         "bytes": prepared.work["bytes"],
     }
+
+
+def _width(configuration: Configuration) -> int | None:
+    """Scalars of a vector; a kernel of one's own may have a word or a real number for WIDTH."""
+    width = configuration.parameters.get("WIDTH")
+    return width if isinstance(width, int) else None

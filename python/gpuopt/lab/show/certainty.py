@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gpuopt import labels
-from gpuopt.lab.rows.groups import Group, flags_of, is_confirmed
-from gpuopt.lab.rows.pairs import baseline_of, by_other_clock, compared_rows, verdict_of
+from gpuopt.lab.rows.groups import Group, flags_of, is_baseline, is_confirmed
+from gpuopt.lab.rows.pairs import by_other_clock, compared_rows, verdict_of
 from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -67,7 +67,7 @@ def _verdict_counts(groups: list[Group]) -> str:
     total = counts.total()
     if not total:
         return "nothing was compared"
-    bases = dict.fromkeys(group.label(base) for group in groups if (base := baseline_of(group)) is not None)
+    bases = dict.fromkeys(group.label(row) for group in groups for row in group.rows if is_baseline(row, row))
     against = f" with {joined(list(bases))}" if len(bases) == 1 else ""
     lacking = [f"{counts[kind]} {kind}" for kind in ("by another clock", *_UNDECIDED) if counts[kind]]
     rest = f" ({', '.join(lacking)})" if lacking else ""

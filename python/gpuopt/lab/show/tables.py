@@ -96,7 +96,8 @@ def sheet(study: StudyRows, group: Group, whole: bool = False) -> Sheet:
     quoted = {figure.device for figure in map(paper_figure, group.rows) if figure is not None}
     paper = f"paper, {quoted.pop()}" if len(quoted) == 1 else "the paper"  # of several, a footer tells
     over = joined(list(against))
-    titles = {"speedup": f"vs {over if 0 < len(over) <= BASELINE_WIDTH else 'baseline'}", "paper": paper}
+    named = over if 0 < len(over) <= BASELINE_WIDTH else "its baseline" if len(against) > 1 else "baseline"
+    titles = {"speedup": f"vs {named}", "paper": paper}
     gains = any(figure.gain for figure in map(paper_figure, group.rows) if figure is not None)
     workload = str(group.first["workload"])
     names, legends = _names(group)
