@@ -11,6 +11,7 @@ import study_rows
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.pairs import Told
 from gpuopt.lab.rows.ratios import Ratio
+from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.show import certainty, headline, wording
 from ladder_steps import step
 from study_rows import row, timed
@@ -301,3 +302,16 @@ def test_comparisons_with_several_baselines_name_none() -> None:
     ]
     assert lines_of(Study(rows))["How sure"].startswith("2 of 2 comparisons decided; ")
     assert lines_of(Study(rows[:2]))["How sure"].startswith("1 of 1 comparison with slow decided; ")
+
+
+def test_of_two_sweeps_rows_that_no_pass_measured_together_have_no_verdict() -> None:
+    def sweep(base: str, other: str, ms: float) -> list[Row]:
+        rows: list[Row] = []
+        for name, median in ((base, 2 * ms), (other, ms)):
+            fields = {"configuration": name, "baseline": base, "method": "rank", "source_sha256": name}
+            rows += [timed("block", name, median, block=n, ratio=median / ms / 2, **fields) for n in range(8)]
+            rows.append(timed("summary", name, median, blocks=8, **fields))
+        return rows
+
+    found = Study([*sweep("slow", "best", 5.0), *sweep("mid", "other", 3.0)]).speedup("mid", "slow")
+    assert (found.mid, found.lo, found.verdict, found.refused) == (0.6, None, None, "no pass measured both")

@@ -59,8 +59,9 @@ class Ratio:
 def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
     """The ratio of the two rows' times: the stored one of either to the other, else paired over their common blocks.
 
-    Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
-    intervals of the rows are divided, which is wider than the truth. Two rows by different clocks have no ratio, but
+    Both ratios of a block are held against the same sentinels, so their quotient is paired. Without blocks the
+    intervals of the rows are divided, which is wider than the truth; where both have some and none in common, they are
+    of two runs, between which a device may change by more than these intervals tell, and there is no verdict. Two rows by different clocks have no ratio, but
     for the stored one of a comparison in which the baseline was timed by the other's clock too. Summaries of before
     ``method`` was a field have one, without a verdict: it holds the host's launches on one side alone. Of rows of two
     environments it is that of their times, without a verdict: a stored ratio is to another row than this reference.
@@ -87,15 +88,20 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
         return "AMBIGUOUS" if refused else statistics.verdict(lo, hi, group.band)
 
     keys: tuple[PairedField, ...] = ("ratio", "median_ms")
+    apart = False
     for key in keys:
         own, other = by_block(group, row, key), by_block(group, reference, key)
         common = [block for block in own if block in other]
+        apart = apart or bool(own and other)
         if common:
             ci = statistics.ratio_ci([own[block] / other[block] for block in common])
             if not ci.reached:
                 return Ratio(ci.median, None, None, None, len(common), across=across)
             return Ratio(ci.median, ci.lo, ci.hi, judged(ci.lo, ci.hi), len(common), refused, across)
     mid = time_ms(row) / time_ms(reference)
+    if apart:
+        why = refused or "no pass measured both"
+        return Ratio(mid, None, None, None, 0, refused=why, across=across)
     mine, theirs = _interval_ms(row), _interval_ms(reference)
     if row["kind"] != "summary" or reference["kind"] != "summary" or mine is None or theirs is None:
         return Ratio(mid, None, None, None, 0, across=across)
