@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ def made(kind: str, status: str, minute: int | None = None, code: str = "x", ms:
     row |= {"status": status, "source_sha256": code, "block": 0 if kind == "block" else None}
     row |= {"median_ms": ms} if status == "ok" else {"reason": "is off"}
     return row | ({"time_utc": f"2026-11-29T06:{minute:02}:00Z"} if minute is not None else {}) | fields
+
+
+def both_ways(folder: Path, name: str, *rows: Any) -> list[Study]:
+    """The study of a file of these rows, and of its compact copy."""
+    store = Store(folder / f"{name}.jsonl")
+    for row in rows:
+        store.append(row)
+    return [Study.load(store.path), Study.load(compact_file(store.path).target)]
 
 
 def test_tables_and_failures_tell_the_same_whatever_came_after_what() -> None:
@@ -127,12 +136,7 @@ def test_what_came_right_after_a_failed_comparison_stands_in_its_place() -> None
 def test_a_failure_of_an_earlier_sitting_is_none_of_a_later_one_that_was_killed(tmp_path: Path) -> None:
     """In whatever order they are joined, of raw and of compact files."""
 
-    def stored(name: str, *rows: Any) -> list[Study]:
-        store = Store(tmp_path / f"{name}.jsonl")
-        for row in rows:
-            store.append(row)
-        return [Study.load(store.path), Study.load(compact_file(store.path).target)]
-
+    stored = partial(both_ways, tmp_path)
     wrong = {at: stored(f"wrong{at}", made("search", "ok", at), made("summary", "wrong", at)) for at in (1, 5)}
     killed = stored("killed", made("search", "ok", 2, "y"), *(made("block", "ok", 3, "y", block=b) for b in range(4)))
     right = stored("right", made("block", "ok", 3, "y"), made("summary", "ok", 4, "y"))
@@ -179,12 +183,7 @@ def test_tables_keep_their_order_where_a_file_goes_on_or_an_edit_is_taken_back(t
 def test_of_joined_studies_the_blocks_that_were_measured_last_count_too(tmp_path: Path) -> None:
     """One file went on with other configurations after the edit was measured in another; of raw and compact files."""
 
-    def stored(name: str, *rows: Any) -> list[Study]:
-        store = Store(tmp_path / f"{name}.jsonl")
-        for row in rows:
-            store.append(row)
-        return [Study.load(store.path), Study.load(compact_file(store.path).target)]
-
+    stored = partial(both_ways, tmp_path)
     other = {"configuration": "kk(W=2)"}
     went_on = [
         made("block", "ok", 1),

@@ -61,11 +61,12 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
 
     Both ratios of a block are held against the same sentinels, so their quotient is paired. Without blocks the
     intervals of the rows are divided, which is wider than the truth; where both have some and none in common, they are
-    of two runs, between which a device may change by more than these intervals tell, and there is no verdict. Two rows by different clocks have no ratio, but
-    for the stored one of a comparison in which the baseline was timed by the other's clock too. Summaries of before
-    ``method`` was a field have one, without a verdict: it holds the host's launches on one side alone. Of rows of two
-    environments it is that of their times, without a verdict: a stored ratio is to another row than this reference.
-    So it is where the baseline was another kernel's by that name, of before an edit.
+    of two runs, between which a device may change by more than these intervals tell, and there is no verdict. Two rows
+    by different clocks have no ratio, but for the stored one of a comparison in which the baseline was timed by the
+    other's clock too. Summaries of before ``method`` was a field have one, without a verdict: it holds the host's
+    launches on one side alone. Of rows of two environments it is that of their times, without a verdict: a stored ratio
+    is to another row than this reference. So it is where the baseline was another kernel's by that name, of before an
+    edit.
     """
     across = other_clock(row, reference)
     if has_ratio_to(group, row, reference):
