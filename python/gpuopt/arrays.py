@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt import _core
 from gpuopt._core import ArrayError, DeviceArray, ParameterError
-from gpuopt.annotations import of_signal
+from gpuopt.annotations import is_real, of_signal
 from gpuopt.checked import ArrayIndexError, ArrayTypeError, ParameterTypeError, checked
 from gpuopt.selection import Selector, select
 
@@ -261,7 +261,7 @@ def subtracted_from(array: DeviceArray, other: _Operand) -> DeviceArray:
 def _combined(a: float, array: DeviceArray, b: float, other: _Operand) -> DeviceArray:
     if isinstance(other, DeviceArray):
         return _core.combine(a, array, b, other, None)
-    if _is_number(other):
+    if is_real(other):
         return _core.shift(a, array, b * factor("other", other, array.dtype))
     return _refused(other)
 
@@ -271,7 +271,7 @@ def multiplied(array: DeviceArray, other: _Operand) -> DeviceArray:
     """``array * other``, element by element."""
     if isinstance(other, DeviceArray):
         return _core.multiply(array, other)
-    if _is_number(other):
+    if is_real(other):
         return _core.shift(factor("other", other, array.dtype), array, -0.0)  # keeps the sign of zeros
     return _refused(other)
 
@@ -284,7 +284,7 @@ def negative(array: DeviceArray) -> DeviceArray:
 def equal(array: DeviceArray, other: object) -> bool:
     """``array == other``, False for what is no array and no number. Raises ArrayError for these: an answer for each
     element, as NumPy gives, would be an array, and one for both arrays is NumPy's ``array_equal``."""
-    if isinstance(other, (DeviceArray, np.ndarray)) or _is_number(other):
+    if isinstance(other, (DeviceArray, np.ndarray)) or is_real(other):
         raise ArrayError("other: arrays on a device are not compared; use np.array_equal(a, b), or a.to_numpy() == b")
     return NotImplemented
 
@@ -292,10 +292,6 @@ def equal(array: DeviceArray, other: object) -> bool:
 def truth(array: DeviceArray) -> bool:
     """``bool(array)``. Raises ArrayError."""
     raise ArrayError("self: whether an array is true is ambiguous; use len(a), or a.to_numpy().any() or .all()")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
 
 
 def _refused(other: object) -> DeviceArray:
@@ -315,7 +311,7 @@ def capsule(array: DeviceArray, stream: _Operand, max_version: _Operand, dl_devi
     ParameterError for arguments of types that the standard does not name.
     """
     version, where = (_pair(name, given) for name, given in (("max_version", max_version), ("dl_device", dl_device)))
-    if not (stream is None or (_is_number(stream) and isinstance(stream, numbers.Integral))):
+    if not (stream is None or (is_real(stream) and isinstance(stream, numbers.Integral))):
         raise ParameterTypeError(f"stream: it is a {type(stream).__name__}; leave it out, for the copy is on the host")
     if not (copy is None or isinstance(copy, (bool, np.bool_))):
         raise ParameterTypeError(f"copy: it is a {type(copy).__name__}; give True or None")
@@ -364,7 +360,7 @@ def rows(array: DeviceArray, index: _Operand) -> DeviceArray:
         if step != 1:
             raise ArrayError(f"index: rows of a DeviceArray follow one another, and its step is {step}; leave it out")
         return _core.rows(array, first, max(0, end - first), True)
-    if _is_number(index) and isinstance(index, numbers.Integral):
+    if is_real(index) and isinstance(index, numbers.Integral):
         place = int(index)
         if not -length <= place < length:
             told = place if place.bit_length() < 64 else f"of {place.bit_length()} bits"

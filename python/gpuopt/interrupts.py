@@ -23,7 +23,7 @@ def listening() -> Iterator[None]:
     """Within it Ctrl-C raises KeyboardInterrupt, as always. Where code that never looks at signals (BLAS, a driver)
     keeps Python from that, a thread ends the process after DEAF_S seconds: rows are in their file as soon as they are
     finished, and other files are written in one step. A process has one such thread, however many commands it runs;
-    behind them its own handlers hear again. Only the main thread may set them: elsewhere this is nothing."""
+    behind them it has its own handler again. Only the main thread may set handlers: elsewhere this does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

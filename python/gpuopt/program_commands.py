@@ -136,7 +136,7 @@ def tune_command(path: str) -> click.Command:
         cache = os.environ.get("GPUOPT_CACHE_DIR")
         with programs.opened(Path(path)) as (found, base):
             if cache:
-                whole(base, Path(cache))  # for messages
+                whole(base, Path(cache))  # messages show what lies there as it was given
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
             search = partial(_worth_comparing, own, known, evaluations, seconds)

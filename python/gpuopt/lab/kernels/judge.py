@@ -103,10 +103,6 @@ def judge(  # long: half of it is its arguments and what users read of them
         except TaskError:  # data that were drawn may have a sum near zero; a bad task fails with any
             if seed is not None or not left:
                 raise
-        except ParameterError as error:
-            if name and f" no kernel {name} in " in str(error):  # which the task's launch calls by that name
-                raise ParameterError(f"name: {str(error).partition(': ')[2]}") from error
-            raise
     raise AssertionError("unreachable")
 
 

@@ -21,7 +21,7 @@ Recipe = dict[str, Any]
 def written(task: Task, code: Code, levels: Levels, numbers: Numbers) -> Recipe:
     """The recipe as JSON. Its arrays travel beside it."""
     return {
-        "name": task.name,
+        "name": code.label,  # a judged kernel has its own
         "arguments": [_argument(one) for one in task.arguments],
         "work": None
         if task.work is None

@@ -241,7 +241,7 @@ def is_result(row: Row) -> bool:
 
 
 def last_of(rows: Iterable[Row]) -> dict[Hashable, Row]:
-    """The last row of each configuration, by its identity; of several, the one that ends last stands last."""
+    """The last row of each configuration, by its identity, in the order in which these rows stand."""
     last: dict[Hashable, Row] = {}
     for row in filter(is_result, rows):
         last.pop(identity(row), None)
