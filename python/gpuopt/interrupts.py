@@ -6,16 +6,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gpuopt import _core
 from gpuopt.command_errors import INTERRUPT_EXIT
 
 DEAF_S = 0.8
+Handler = Callable[[int, FrameType | None], Any] | int | None  # None: one that Python did not install
 
 
 @contextmanager
@@ -33,9 +34,17 @@ def listening() -> Iterator[None]:
         signal.signal(signal.SIGINT, _hear)
         yield
     finally:
+        _give_back(before, woken)
+
+
+def _give_back(before: Handler, woken: int) -> None:
+    try:
         signal.set_wakeup_fd(woken)
         signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
         _core.forget_interrupt()
+    except KeyboardInterrupt:  # it came in between
+        _give_back(before, woken)
+        raise
 
 
 @lru_cache(maxsize=1)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from gpuopt.lab.kernels.kernel import Kernel
 FOLDERS = ("GPUOPT_CACHE_DIR", "GPUOPT_KERNEL_DIR")  # variables; relative paths start where the command does
 RUN_NAME = "gpuopt_program"  # its __name__, so that what stands below `if __name__ == "__main__"` is left out
 Sizes = dict[str, Any]  # whole numbers, and floats where the kernel takes them
+_ONE_AT_A_TIME = threading.RLock()  # what a file may change is the process's
 
 
 @contextmanager
@@ -32,39 +35,51 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
         raise ParameterError(f"{path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
     if not os.path.isfile(path):
         raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
-    searched, words, here = list(sys.path), list(sys.argv), _working_directory()
-    modules = set(sys.modules)
-    variables = {name: os.environ.get(name) for name in FOLDERS}
-    os.environ.update({name: str(here / folder) for name, folder in variables.items() if folder})
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.argv[1:] = []
-    try:
-        names = _run(path)
-        found = {name: value for name, value in names.items() if isinstance(value, Kernel)}
-        if not found:
-            raise ParameterError(f"{path}: it has no kernel; write NAME = lab.Kernel(...) at its top level")
-        yield found, here
-    finally:
-        sys.path[:], sys.argv[:] = searched, words
-        for name in set(sys.modules) - modules:
-            if _lies_in(path.resolve().parent, sys.modules[name]):
-                del sys.modules[name]
-        for name, folder in variables.items():
-            if folder is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = folder
-        with suppress(OSError):  # it was removed
-            os.chdir(here)
+    with _ONE_AT_A_TIME:
+        folder = path.resolve().parent
+        searched, words, here = list(sys.path), list(sys.argv), _working_directory()
+        modules = set(sys.modules)
+        variables = {name: os.environ.get(name) for name in FOLDERS}
+        os.environ.update({name: str(here / given) for name, given in variables.items() if given})
+        sys.path.insert(0, str(folder))
+        sys.argv[1:] = []
+        try:
+            names = _run(path)
+            found = {name: value for name, value in names.items() if isinstance(value, Kernel)}
+            if not found:
+                raise ParameterError(f"{path}: it has no kernel; write NAME = lab.Kernel(...) at its top level")
+            yield found, here
+        finally:
+            for name, given in variables.items():
+                if given is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = given
+            with suppress(OSError):  # it was removed
+                os.chdir(here)
+            _forget(folder, searched, modules)
+            sys.path[:], sys.argv[:] = searched, words
 
 
-def _lies_in(folder: Path, module: object) -> bool:
-    """Whether a module was imported from beside FILE.py, and is none of an environment that lies there too."""
-    file = getattr(module, "__file__", None)
-    if not isinstance(file, str):
-        return False
-    within = Path(file).resolve()
-    return within.is_relative_to(folder) and "site-packages" not in within.parts
+def _forget(folder: Path, searched: Sequence[str], modules: set[str]) -> None:
+    """Takes the modules out of sys.modules that FILE.py alone can import: from its folder, or from one below it that it
+    put on sys.path itself, and none that was imported before it."""
+    added = [one for one in sys.path if isinstance(one, str) and one not in searched]
+    own = {str(folder), *(one for one in added if Path(one).is_relative_to(folder))}
+    roots = {name for name in {*sys.modules} - modules if "." not in name and _found_in(own, name)}
+    for name in {*sys.modules} - modules:
+        if name.partition(".")[0] in roots:
+            sys.modules.pop(name, None)
+
+
+def _found_in(folders: set[str], name: str) -> bool:
+    """Whether a module was found in one of these folders. An object that took a module's place may tell nothing."""
+    with suppress(Exception):
+        spec = sys.modules[name].__spec__
+        if isinstance(spec, ModuleSpec):
+            places = [*(spec.submodule_search_locations or [spec.origin or ""])]
+            return any(os.path.dirname(place) in folders for place in places)
+    return any(os.path.exists(os.path.join(one, made)) for one in folders for made in (f"{name}.py", name))
 
 
 def _working_directory() -> Path:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import _core
+from gpuopt import _core, cli
 
 SECONDS = float(os.environ.get("GPUOPT_INTERRUPT_SECONDS", "1"))
 CALL = """
@@ -234,3 +234,22 @@ def test_behind_a_command_the_process_has_its_own_handler_again(tmp_path: Path) 
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, timeout=120)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "heard"), done.stderr
+
+
+def test_a_command_gives_the_handler_back_where_an_interrupt_comes_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, real, interrupts = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd, iter([True, True, False])
+
+    def interrupted(fd: int, **given: bool) -> int:
+        woken = real(fd, **given)
+        if fd == -1 and next(interrupts):
+            signal.raise_signal(signal.SIGINT)
+        return woken
+
+    monkeypatch.setattr(signal, "set_wakeup_fd", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cli.main(["--version"])
+    assert signal.getsignal(signal.SIGINT) is before
+    assert real(-1) == -1
+    assert next(interrupts, None) is None

@@ -6,7 +6,6 @@ import importlib
 import inspect
 import os
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -325,17 +324,3 @@ def test_a_file_that_fails_leaves_the_variables_as_they_were(
     for words in (["study", "mine.py"], ["tune", "mine.py"], ["tune", "--show", "mine.py"], ["isa", "mine.py"]):
         assert CliRunner().invoke(cli.app, words).exit_code != 0
         assert (os.environ["GPUOPT_CACHE_DIR"], os.environ.get("GPUOPT_KERNEL_DIR")) == ("cache", None)
-
-
-def test_each_file_has_the_modules_of_its_own_folder(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "beside_it.py").write_text(f"name = {folder!r}\n")
-        (tmp_path / folder / "k.py").write_text(
-            "import beside_it\nfrom gpuopt import lab\n"
-            "k = lab.Kernel('kernel void k(global int* y) { }', beside_it.name, "
-            "arguments=[lab.output('y', 'n', dtype='int32')], stages=[lab.stage('k', 'y', lab.launch(items='n'))])\n"
-        )
-        with programs.opened(tmp_path / folder / "k.py") as (found, _):
-            assert [kernel.name for kernel in found.values()] == [folder]
-        assert "beside_it" not in sys.modules
