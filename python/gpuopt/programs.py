@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import runpy
 import sys
@@ -73,8 +74,8 @@ def _forget(folder: Path, searched: Sequence[str], modules: set[str]) -> None:
 
 
 def _found_in(folders: set[str], name: str) -> bool:
-    """Whether a module was found in one of these folders. An object that took a module's place may tell nothing."""
-    with suppress(Exception):
+    """Whether a module was found in one of these folders."""
+    with suppress(Exception):  # an object that took a module's place may tell nothing
         spec = sys.modules[name].__spec__
         if isinstance(spec, ModuleSpec):
             places = [*(spec.submodule_search_locations or [spec.origin or ""])]
@@ -117,8 +118,22 @@ def _place(path: Path, whole: Path, error: BaseException) -> str:
 
 
 def files_of(path: Path, kernels: Mapping[str, Kernel]) -> list[Path]:
-    """The files that a program is known to read: itself, and the texts of its kernels with what they include."""
-    return [path, *(file for kernel in kernels.values() for file in kernel.code.source.files)]
+    """The files that a program is known to read: itself, the modules of its folder, and the texts of its kernels with
+    what they include."""
+    return [path, *_modules_of(path), *(file for kernel in kernels.values() for file in kernel.code.source.files)]
+
+
+def _modules_of(path: Path) -> Iterator[Path]:
+    folder = path.resolve().parent
+    names = list(sys.modules)
+    roots = {name for name in names if "." not in name and _found_in({str(folder)}, name)}
+    for name in names:
+        if name.partition(".")[0] in roots:
+            file = folder / f"{name}.py"
+            with suppress(Exception):
+                file = Path(sys.modules[name].__file__ or file)
+            if file.is_file():
+                yield file
 
 
 def chosen(kernels: Mapping[str, Kernel], name: str | None = None) -> Kernel:
@@ -153,9 +168,9 @@ def sizes_of(words: Sequence[str], kernel: Kernel) -> Sizes:
 
 
 def _number(text: str) -> int | float | None:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        number = float(text)
+        return None if math.isinf(number) and any(letter.isdigit() for letter in text) else number  # beyond float64
     return None

@@ -8,8 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from gpuopt import programs
+from gpuopt import cli, programs
 
 KERNEL = (
     "from gpuopt import lab\n"
@@ -111,6 +112,23 @@ def test_a_module_that_tells_nothing_of_itself_changes_nothing(tmp_path: Path, m
     assert _name(_write(tmp_path / "k.py", odd + KERNEL)) == "k"
     assert {sys.modules.pop(name) is None for name in ("odd_refuses", "odd_file")} == {False}
     assert (os.environ["GPUOPT_CACHE_DIR"], Path.cwd()) == ("cache", tmp_path)
+
+
+@pytest.mark.parametrize("command", ["study --csv", "study --json", "isa --out"])
+@pytest.mark.parametrize("name", ["beside.py", "besides/inner.py", "besides/deep.py", "renamed.py"])
+def test_a_file_over_a_module_that_the_file_reads_is_refused(tmp_path: Path, command: str, name: str) -> None:
+    _write(tmp_path / "beside.py", OBJECT.format("k"))
+    _write(tmp_path / "besides" / "__init__.py", "from besides import inner\n")
+    _write(tmp_path / "besides" / "inner.py", "import besides.deep\n")
+    _write(tmp_path / "besides" / "deep.py", "")
+    (tmp_path / "renamed.py").symlink_to(tmp_path / "besides" / "deep.py")
+    file = _write(tmp_path / "k.py", f"import beside, besides\nname = beside.name\n{KERNEL}")
+    target = tmp_path / name
+    held, (word, option) = target.read_text(), command.split()
+    result = CliRunner().invoke(cli.app, [word, str(file), "n=8", option, str(target)])
+    assert result.exit_code == 2, result.output
+    assert f"{name} is what is studied; name another file" in " ".join(result.output.split())
+    assert target.read_text() == held
 
 
 def test_threads_open_files_one_at_a_time(tmp_path: Path) -> None:

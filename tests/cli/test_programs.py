@@ -303,6 +303,7 @@ def test_judge_gives_its_verdict_as_exit_code(
         (FILE, ["n=3", "m=4"], "m: saxpy has no such value; known: a, n"),
         (FILE, ["1024"], "'1024' is no size; write NAME=NUMBER, here n=..."),
         (FILE, ["n=big"], "'n=big' is no size"),
+        (FILE, ["n=3", "a=-1e400"], "'a=-1e400' is no size"),
         (FILE, ["n=2.5"], "n: 2.5 is no whole number"),
         (FILE, ["n=3", "n=4"], "n: it stands twice"),
         (FILE, ["n=3", "--kernel", "third"], "--kernel: 'third' is none of the file's: saxpy"),
