@@ -8,9 +8,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from gpuopt import cli, programs
+click = pytest.importorskip("click")
+
+from click.testing import CliRunner  # noqa: E402
+
+from gpuopt import cli, programs  # noqa: E402
 
 KERNEL = (
     "from gpuopt import lab\n"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import _core, cli
+from gpuopt import _core
 
 SECONDS = float(os.environ.get("GPUOPT_INTERRUPT_SECONDS", "1"))
 CALL = """
@@ -239,6 +239,9 @@ def test_behind_a_command_the_process_has_its_own_handler_again(tmp_path: Path) 
 def test_a_command_gives_the_handler_back_where_an_interrupt_comes_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    pytest.importorskip("click")
+    from gpuopt import cli
+
     before, real, interrupts = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd, iter([True, True, False])
 
     def interrupted(fd: int, **given: bool) -> int:
