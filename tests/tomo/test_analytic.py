@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
 from gpuopt.tomo.filters import WINDOWS
@@ -371,3 +372,25 @@ def test_slices_beyond_the_outer_rows_are_told() -> None:
         with pytest.warns(gt.TruncationWarning, match=r"volume: 2 slices of 8 lie beyond .* z = -1.5 to 1.5 mm"):
             found = gt.fbp(fine, p)
     np.testing.assert_allclose(found.mean(axis=(1, 2)), whole.mean() * np.array([0.75, *[1] * 6, 0.75]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "flat", "arc"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_very_large_projections_have_an_image_or_are_refused(kind: str, sign: int, any_device: gpuopt.Device) -> None:
+    """Filtered rows may leave the dtype before the image does."""
+    scan, volume = disc_scan(kind, 24 if kind == "parallel" else 36), gt.Volume((16, 16))
+    p = sign * gt.sphere(6.0).project(scan, 2, dtype=float)
+    device = gt.Projector(scan, volume, device=any_device)
+    for A, dtype in ((gt.NumpyProjector(scan, volume), np.float64), (device, np.float32)):
+        small, most = gt.fbp(A, p.astype(dtype)), float(np.finfo(dtype).max / np.abs(p).max())
+        said = []
+        for part in (1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.5, 0.99):
+            try:
+                image = gt.fbp(A, (p * (most * part)).astype(dtype))
+            except ArrayError as error:
+                said.append(str(error))
+            else:
+                np.testing.assert_allclose(image / most / part, small, atol=1e-4)
+        assert set(said) <= {f"projections: filtered they are beyond {np.dtype(dtype)}; scale them"}
+        assert len(said) < 6
+        assert said or kind != "arc"

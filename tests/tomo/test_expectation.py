@@ -50,6 +50,16 @@ def test_the_formula() -> None:
     assert len(trail(gt.mlem, A, B, 3)) == 3
 
 
+@pytest.mark.parametrize("algorithm", [gt.mlem, gt.os_em])
+@pytest.mark.parametrize("x0", [None, (1.0, 1.0, 1.0), (0.1, 0.2, 0.7), (0.5, 0.0, 0.5)])
+def test_an_empty_scan_has_an_empty_image(algorithm: Any, x0: tuple[float, ...] | None) -> None:
+    """Also where no ray goes; only a first image that no ray meets has no scale, and stays."""
+    A = gt.NumpyProjector(gt.parallel2d([0.0], 1, 1.0), gt.Volume((1, 3)))
+    start = None if x0 is None else np.array([x0])
+    met = start is None or start[0, 1] > 0
+    np.testing.assert_array_equal(algorithm(A, np.zeros((1, 1)), 2, x0=start).image, 0.0 if met else start)
+
+
 @pytest.mark.parametrize("subsets", [1, 4])
 def test_blocks_of_views(fan: Fan, matrix: MatrixOperator, subsets: int) -> None:
     _, _, b = fan

@@ -101,8 +101,8 @@ def test_an_impulse_gives_the_taps(any_device: gpuopt.Device) -> None:
     np.testing.assert_allclose(by.on_host(p)[0][0, 0], want, atol=1e-7)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_rows_that_are_not_finite_are_found(any_device: gpuopt.Device, value: float) -> None:
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.1e15, -1.1e15])
+def test_rows_that_are_not_finite_or_very_large_are_found(any_device: gpuopt.Device, value: float) -> None:
     by = SMALL[3]
     p = rows_of(by)
     p[1, 0, 2] = value

@@ -193,11 +193,12 @@ inline float largest(const float mine, const int item, local float *plane) {
     return found;
 }
 
-inline bool not_finite(const float value) { return (as_uint(value) & 0x7f800000u) == 0x7f800000u; }
+// By its bits: compilers that may ignore NaN would ignore it.
+inline bool is_large(const float value) { return (as_uint(value) & 0x7fffffffu) > as_uint(1e15f); }
 
 // Row g of `count`, row g % rows of the view g / rows. Its pixel at a column lies at origin + view * view_step + row * row_step + column *
 // column_step; its result is `wide` long, with `lead` columns before the first pixel that count as 0. `facts` of a row: its largest value,
-// the first, the last, and 1 where one is NaN or infinite. The result may overwrite the input where it lies in the same order.
+// the first, the last, and 1 where one is beyond 1e15, infinite or NaN. The result may overwrite the input where it lies in the same order.
 kernel __attribute__((reqd_work_group_size(ITEMS *PAIRS, 1, 1))) void
 tomography_filter(global const float *in, global float *out, global float4 *facts, global const float *weights, global const float *slants,
                   global const float *response, global const float2 *roots, const int rows, const int columns, const int wide, const int lead,
@@ -208,7 +209,7 @@ tomography_filter(global const float *in, global float *out, global float4 *fact
     local float *plane = planes + slot * PLANE * (IN_TURN ? 1 : 2);
     const long first = 2 * ((long)get_group_id(0) * PAIRS + slot);
     float2 v[E];
-    float most[2], wrong[2] = {0, 0};
+    float most[2], large[2] = {0, 0};
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
         const long g = first + which, view = g / rows, row = g % rows;
@@ -224,7 +225,7 @@ tomography_filter(global const float *in, global float *out, global float4 *fact
             if (there && column >= 0 && column < columns) {
                 value = from[(long)column * column_step];
                 most[which] = fmax(most[which], value);
-                if (not_finite(value)) wrong[which] = 1;
+                if (is_large(value)) large[which] = 1;
                 if (column == 0) facts[g].y = value;
                 if (column == columns - 1) facts[g].z = value;
                 value *= weight[column * weights_column] * slant[column * slants_column];
@@ -235,10 +236,10 @@ tomography_filter(global const float *in, global float *out, global float4 *fact
     }
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
-        const float top = largest(most[which], item, plane), bad = largest(wrong[which], item, plane);
+        const float top = largest(most[which], item, plane), some = largest(large[which], item, plane);
         if (item == 0 && first + which < count) {
             facts[first + which].x = top;
-            facts[first + which].w = bad;
+            facts[first + which].w = some;
         }
     }
     transform(v, item, roots, plane);

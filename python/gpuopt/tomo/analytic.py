@@ -257,27 +257,38 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     if isinstance(given, np.ndarray) and isinstance(way.scan, Parallel) and given.dtype.kind == "f":
         check_centre(given, A.geometry, way.scan, way.rows.columns_reversed)
     operator = A if way.operator is None else way.operator
-    backend = operator.backend  # A wider scan may be on the host where A is on its device.
+    image, large = _back_projected(operator, given, way, A.data_axes)
+    if large:
+        values = image if isinstance(image, np.ndarray) else image.to_numpy()
+        if not np.isfinite(values).all():
+            raise ArrayError(f"projections: filtered they are beyond {values.dtype}; scale them")
+    # A wider scan may be on the host where A is on its device.
+    return operator.backend.give(image, like=projections)
+
+
+def _back_projected(operator: GeometricOperator, given: Any, way: _Way, axes: tuple[str, ...]) -> tuple[Any, bool]:
+    """The image, and whether pixels are so large that it may not be finite."""
     weight = "none" if way.scan.parallel else "fdk"
     if (in_blocks := operator._in_blocks(given, way.rows, weight)) is not None:
         image, of_all = in_blocks
-        _judge(of_all, given, way, A.data_axes)
-        return backend.give(image, like=projections)
-    q, facts = backend.filtered(given, way.rows, A.data_axes)
+        return image, _judge(of_all, given, way, axes)
+    q, facts = operator.backend.filtered(given, way.rows, axes)
     if isinstance(q, np.ndarray):
         q = q.reshape(operator.data_shape)
     if isinstance(facts, np.ndarray):
-        _judge(facts, given, way, A.data_axes)
-        image = operator.back_project(q, weight)
-    else:  # The device goes on while the host looks at what it found, which is read before: a queue is in order.
-        found = facts.to_numpy()
-        image = operator.back_project(q, weight)
-        _judge(found, given, way, A.data_axes)
-    return backend.give(image, like=projections)
+        large = _judge(facts, given, way, axes)
+        return operator.back_project(q, weight), large
+    # The device goes on while the host looks at what it found, which is read before: a queue is in order.
+    found = facts.to_numpy()
+    image = operator.back_project(q, weight)
+    return image, _judge(found, given, way, axes)
 
 
-def _judge(facts: np.ndarray, given: Any, way: _Way, axes: tuple[str, ...]) -> None:
-    """Raises ArrayError, naming the place, where projections hold NaN or infinity; looks at the detector's edges."""
-    if facts[..., 3].any():
+def _judge(facts: np.ndarray, given: Any, way: _Way, axes: tuple[str, ...]) -> bool:
+    """Raises ArrayError, naming the place, where projections hold NaN or infinity; looks at the detector's edges.
+    Returns whether some are very large."""
+    large = bool(facts[..., 3].any())
+    if large:
         checks.floats("projections", given if isinstance(given, np.ndarray) else given.to_numpy(), axes)
     check_edges(facts, way.scan.detector, way.redundant)
+    return large

@@ -16,6 +16,7 @@ from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filters import convolved, host_response, response_of
 
 _ROWS_AT_ONCE = 48  # of a thread: rows of 2500 floats stay in its cache
+_LARGE = 1e15  # smaller ones stay within float32 when they are filtered, whatever the scan; as in filter.cl
 _ALONE = 1 << 17  # Fewer pixels are filtered before threads have started.
 
 
@@ -61,7 +62,7 @@ class RowFilter:
 
     def on_host(self, projections: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Filtered projections (views, rows, wide), of the dtype of those given, and what was found of each row (views,
-        rows, 4): its largest value, the first, the last, and 1 where one is NaN or infinite, else 0."""
+        rows, 4): its largest value, the first, the last, and 1 where one is beyond 1e15, infinite or NaN, else 0."""
         rows = projections.reshape(self.shape)
         rows = rows[:, :: -1 if self.rows_reversed else 1, :: -1 if self.columns_reversed else 1]
         out = np.empty((*self.shape[:2], self.wide), rows.dtype)
@@ -134,7 +135,7 @@ def _on_device(table: Float64Array, device: Device) -> DeviceArray:
 def _look(rows: np.ndarray, facts: np.ndarray) -> None:
     facts[..., 0], facts[..., 1], facts[..., 2] = rows.max(axis=-1), rows[..., 0], rows[..., -1]
     # The minimum and the maximum show NaN and infinity without a mask.
-    facts[..., 3] = ~(np.isfinite(facts[..., 0]) & np.isfinite(rows.min(axis=-1)))
+    facts[..., 3] = ~((facts[..., 0] <= _LARGE) & (rows.min(axis=-1) >= -_LARGE))
 
 
 def in_threads(work: Any, blocks: list[Any], elements: int) -> None:

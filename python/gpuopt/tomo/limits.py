@@ -136,8 +136,9 @@ def check_centre(projections: np.ndarray, geometry: Geometry, scan: Parallel, co
     found = []
     for row in picked:
         p = rows[:, row].astype(np.float64)
-        if not np.abs(p[:, [0, -1]]).max() <= _EMPTY * p.max():
-            continue  # a part of the object, NaN, or nothing
+        if not np.abs(p[:, [0, -1]]).max() <= _EMPTY * p.max() < np.inf:
+            continue  # a part of the object, NaN, infinity, or nothing
+        p = np.ldexp(p, -np.frexp(np.abs(p).max())[1])  # sums of numbers of at most 1 are finite
         p -= (p[:, :1] + p[:, -1:]) / 2  # a background has its centre in the detector's middle
         mass = p.sum(axis=1)
         if not mass.min() > 0 or np.ptp(mass) > _CONSTANT * mass.mean():

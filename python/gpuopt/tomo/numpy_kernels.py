@@ -40,12 +40,13 @@ def back_project(geometry: Geometry, volume: Volume, projections: ArrayLike, wei
     image = np.zeros(volume.shape)
     for view in range(geometry.views):
         at = geometry.project(points, view)
-        value = np.where(at.density > 0, bilinear(p[view], np.asarray(at.row), np.asarray(at.column)), 0)
-        if weight == "adjoint":
-            value *= volume.cell * at.density
-        elif weight == "fdk" and isinstance(geometry, Cone):
-            value *= geometry.fdk_weight(points, view)
-        image += value
+        with np.errstate(over="ignore", invalid="ignore"):  # of what a filter made too large
+            value = np.where(at.density > 0, bilinear(p[view], np.asarray(at.row), np.asarray(at.column)), 0)
+            if weight == "adjoint":
+                value *= volume.cell * at.density
+            elif weight == "fdk" and isinstance(geometry, Cone):
+                value *= geometry.fdk_weight(points, view)
+            image += value
     return image
 
 

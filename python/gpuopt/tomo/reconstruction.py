@@ -291,21 +291,22 @@ class Run:
         """The number of which an image, 0 outside the mask, has projections with the sum of b; 0 where no ray meets it.
         Overwrites an image and projections."""
         self.backend.fill(image, 1.0)
-        return self._factor(self.masked(image), data)
+        return self._factor(self.masked(image), data) or 0.0
 
     def rescale(self, zeros: Array, data: Array) -> None:
-        """Multiplies the first image, so that its projections have the sum of b; it stays where either sum is 0.
+        """Multiplies the first image, so that its projections have the sum of b; it stays where no ray meets it.
         ``zeros`` is an image; overwrites projections."""
-        root = math.sqrt(self._factor(self.image, data))
-        if root > 0:
+        factor = self._factor(self.image, data)
+        if factor is not None:
             for _ in range(2):  # float32 may not hold the factor itself
-                self.backend.axpy(root, self.image, zeros, out=self.image)
+                self.backend.axpy(math.sqrt(factor), self.image, zeros, out=self.image)
 
-    def _factor(self, image: Array, data: Array) -> float:
+    def _factor(self, image: Array, data: Array) -> float | None:
+        """The sum of b over that of the image's projections; None where that is 0."""
         backend = self.backend
         backend.fill(data, 1.0)
         found, there = (backend.dot(p, data) for p in (self.b, self.A.forward(image)))
-        return found / there if there > 0 else 0.0
+        return found / there if there > 0 else None
 
     def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
         """Records an iteration; returns the array of the previous image, which may now be overwritten. Raises

@@ -39,7 +39,7 @@ public:
     const RowFilterShape& shape() const { return shape_; }
     // Enqueues the filter and does not wait on a GPU. `out` may be `projections` where neither is reversed nor wider.
     // Returns what it found of each row, (views rows, 4): the largest value, the first, the last, and 1 where one is
-    // NaN or infinite, else 0.
+    // beyond 1e15, infinite or NaN, else 0.
     DeviceArray start(const std::shared_ptr<Buffer>& projections, const std::shared_ptr<Buffer>& out);
 
 private:
