@@ -93,7 +93,7 @@ def of_function(text: str, function: Any) -> list[Target]:
 
 def of_class(name: str, text: str, kind: type) -> Iterator[Target]:
     """The class itself and its public methods; those of instances on a good one."""
-    from hostile import call_values
+    from hostile import call_good
 
     if issubclass(kind, BaseException):
         return
@@ -117,9 +117,9 @@ def of_class(name: str, text: str, kind: type) -> Iterator[Target]:
                     names_of(value.__func__),
                 )
             elif inspect.isfunction(value):
-                made = call_values.INSTANCES.get(name) or f"{text}({good_arguments(text, kind)})"
+                made = call_good.INSTANCES.get(name) or f"{text}({good_arguments(text, kind)})"
                 yield Target(f"{text}.{method}", f"{made}.{method}", parameters_of(value)[1:], names_of(value))
-            elif callable(value) and (made := call_values.INSTANCES.get(name)):  # of the core, without a signature
+            elif callable(value) and (made := call_good.INSTANCES.get(name)):  # of the core, without a signature
                 named = re.findall(r"[(,] *(\w+):", (value.__doc__ or "").partition("->")[0])[1:]
                 yield Target(f"{text}.{method}", f"{made}.{method}", tuple(map(positional, named)), {})
         except (TypeError, ValueError):
@@ -149,7 +149,7 @@ def good_arguments(text: str, kind: Any) -> str:
 
 def good(name: str, parameter: str) -> str:
     """The good expression for a parameter: by the longest end of the target's name that the table has."""
-    from hostile.call_values import GOOD
+    from hostile.call_good import GOOD
 
     parts = [*name.split("."), parameter]
     return next((GOOD[key] for i in range(len(parts)) if (key := ".".join(parts[i:])) in GOOD), "None")

@@ -1,5 +1,5 @@
-"""Arguments as Python expressions: good ones by name, and hostile ones by what they are meant for. A reproducer is a
-call of these, after ``from hostile.call_values import *``."""
+"""What the expressions of good and hostile arguments are made with. A reproducer is a call of these, after
+``from hostile.call_values import *``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ import gpuopt
 import gpuopt.molecule
 from gpuopt import io, lab, microbench, papers, problems
 from gpuopt import tomo as gt
+from gpuopt.lab.compiled.entries import Compiled, Entry
+from gpuopt.lab.compiled.listing import Instruction, Listing
+from gpuopt.lab.device.aa_record import AA
+from gpuopt.lab.device.aa_record import Shown as Compared
+from gpuopt.lab.rows.ratios import Ratio
+from gpuopt.lab.show.claims import Claims
 from gpuopt.problem import Peer
 from hostile.raising import raising
 
@@ -180,221 +186,26 @@ def lying() -> Any:
     return type("Lying", (np.ndarray,), {"shape": (10**9, 10**9)})((2, 2), np.float32)
 
 
-# By "Class.method.parameter", "function.parameter", or the parameter's name alone.
-GOOD = {
-    # gpuopt
-    "gemm.A": "np.ones((8, 6), np.float32)",
-    "gemm.B": "np.ones((6, 5), np.float32)",
-    "gemm.C": "np.ones((8, 5), np.float32)",
-    "gemm.out": "np.empty((8, 5), np.float32)",
-    "spmv.A": "banded()",
-    "x": "np.ones(12, np.float32)",
-    "y": "np.ones(12, np.float32)",
-    "out": "np.empty(12, np.float32)",
-    "tmv.A": "np.ones((8, 6), np.float32)",
-    "v": "np.ones(8, np.float32)",
-    "tmv.out": "np.empty(6, np.float32)",
-    "alpha": "2.0",
-    "beta": "0.0",
-    "transpose_a": "False",
-    "transpose_b": "False",
-    "transpose": "False",
-    "to_device.a": "np.ones((3, 4), np.float32)",
-    "DiaMatrix.matrix": "banded()",
-    "diagonal.k": "1",
-    "factor": "2.0",
-    "divisor": "2.0",
-    "__rmatmul__.x": "np.ones(12, np.float32)",
-    "transpose.axes": "(1, 0)",
-    "other": "np.ones(12, np.float32)",
-    "planned.make": "lambda configuration: configuration",
-    "columns": "False",
-    "molecule": "molecule()",
-    "surface": "surface()",
-    "Molecule.xyz": "np.ones((4, 3))",
-    "Molecule.charge": "np.ones(4)",
-    "Molecule.radius": "np.ones(4)",
-    "Molecule.depth": "np.ones(4)",
-    "Surface.points": "np.ones((4, 3))",
-    "Surface.normals": "np.ones((4, 3))",
-    "Surface.faces": "np.array([[0, 1, 2]])",
-    "Surface.height": "np.ones(4)",
-    "dtype": "'float32'",
-    "device": "None",
-    "use.device": "gpuopt.devices()[0]",
-    "workload": "'gemm'",
-    "Configuration.variant": "'tiled'",
-    "parse.text": "'tiled(TILE=16)'",
-    "variant": "None",
-    "spacing": "2.0",
-    "margin": "2.0",
-    "density": "1.0",
-    "phi": "np.ones(20)",
-    "kcal_per_mol": "-1.5",
-    "SolvationEnergy.error": "0.001",
-    "count": "12",
-    # io
-    "path": "'made.file'",
-    "read_pqr.path": "molecule_file()",
-    "read_ply.path": "surface_file()",
-    "read_surface.path": "surface_file()",
-    "vert": "'none.vert'",
-    "write_dx.values": "np.ones(8)",
-    "write_dx.grid": "gpuopt.molecule.Grid((0.0, 0.0, 0.0), 1.0, (2, 2, 2))",
-    "write_dx.path": "'made.dx'",
-    "write_ply.path": "'made.ply'",
-    "write_vtk.path": "'made.vtk'",
-    # lab
-    "capture.call": "lambda: gpuopt.gemm(np.ones((8, 6), np.float32), np.ones((6, 5), np.float32))",
-    "capture.folder": "'made-capture'",
-    "problem": "problem()",
-    "variants": "['naive']",
-    "protocol": "'quick'",
-    "peers": "()",
-    "calls": "False",
-    "points": "[lab.Point(gpuopt.Configuration('launch'), bytes=16384)]",
-    "store": "None",
-    "Store.path": "'made.jsonl'",
-    "row": "dict(rows_of_a_study()[0])",
-    "rows": "rows_of_a_study()",
-    "studies": "[study()]",
-    "study": "study()",
-    "load.path": "results()",
-    "Study.load.path": "results()",
-    "paths": "results()",
-    "audit.profile": "None",
-    "sources": "study()",
-    "directory": "'made-plots'",
-    "name": "'naive'",
-    "reference": "'naive'",
-    "width": "80",
-    "seconds": "0.2",
-    "keep": "False",
-    "Peer.name": "'peer'",
-    "prepare": "lambda problem: problem",
-    "run": "lambda state: state",
-    "configuration": "'read(WIDTH=1)'",
-    "Point.configuration": "gpuopt.Configuration('read', WIDTH=1)",
-    "bytes": "16384",
-    "sizes": "[16384]",
-    "driver": "'1'",
-    "date": "'2026-01-01'",
-    "platform": "'a platform'",
-    "gpuopt_version": "'0.1.0'",
-    "ceilings": "{}",
-    "Profile.device": "'a device'",
-    "text": "profile().to_json()",
-    "earlier": "None",
-    "ceiling": "'dram'",
-    "Profile.check_is_of.device": "gpuopt.devices()[0]",
-    "progress": "False",
-    # problems
-    "image": "np.ones((12, 12))",
-    "m": "16",
-    "height": "12",
-    "problems.spmv_grid.width": "12",
-    "microbenchmark.width": "0",
-    "shape": "(12, 12)",
-    "problems.tmv.rows": "16",
-    "cols": "16",
-    "atoms": "40",
-    "vertices": "50",
-    "seed": "0",
-    "radius": "1",
-    "case": "'I1'",
-    "Problem.name": "'a problem'",
-    "Problem.dtype": "np.dtype('float32')",
-    "Problem.sizes": "{'n': 4}",
-    "Problem.inputs": "{}",
-    "Problem.reference": "np.ones(4)",
-    "Problem.tolerance": "np.ones(4)",
-    "footprint_bytes": "16",
-    # tomo
-    "geometry": "scan()",
-    "volume": "volume()",
-    "A": "projector()",
-    "projections": "projections()",
-    "iterations": "2",
-    "p": "projections()",
-    "Geometry.shifted.v": "0.25",
-    "Geometry.shifted.u": "-0.25",
-    "forward.x": "image()",
-    "Projector.forward.out": "np.empty((6, 6, 10), np.float32)",
-    "Projector.back.out": "np.empty((4, 6, 6), np.float32)",
-    "weight": "'adjoint'",
-    "back_projection.weight": "'none'",
-    "views": "[0, 1, 2]",
-    "helical.views": "8",
-    "turns": "1.0",
-    "pitch": "2.0",
-    "angles": "8",
-    "sod": "60.0",
-    "sdd": "120.0",
-    "det": "(6, 10)",
-    "fan.det": "10",
-    "parallel2d.det": "10",
-    "pixel": "1.0",
-    "Volume.shape": "(4, 6, 6)",
-    "voxel": "1.0",
-    "centre": "0.0",
-    "Blob.width": "2.0",
-    "blob.width": "2.0",
-    "Blob.centre": "(0.0, 0.0, 0.0)",
-    "blob.centre": "(0.0, 0.0, 0.0)",
-    "sphere.centre": "(0.0, 0.0, 0.0)",
-    "sphere.radius": "2.0",
-    "Ellipsoid.density": "1.0",
-    "Ellipsoid.axes": "(1.0, 2.0, 3.0)",
-    "bodies": "[gt.Ellipsoid(1.0, 2.0)]",
-    "origin": "np.zeros((3, 3))",
-    "direction": "np.ones((3, 3))",
-    "density_at.points": "np.zeros((3, 3))",
-    "project.points": "np.zeros((3, 3))",
-    "view": "0",
-    "point": "np.zeros(3)",
-    "times": "2",
-    "first": "0",
-    "last": "2",
-    "index": "[0, 1]",
-    "dimensions": "3",
-    "Geometry.detector": "scan().detector",
-    "raw": "np.full((6, 6, 10), 2.0, np.float32)",
-    "flat": "4.0",
-    "dark": "0.0",
-    "photons": "1000.0",
-    "filter_rows.rows": "projections()",
-    "taps": "gt.ramp(10, 1.0)",
-    "ramp.columns": "10",
-    "vectors": "np.eye(4, 12) + 1.0",
-    "from_astra.geometry": "scan().to_astra()",
-    "subsets": "2",
-    "read_scan.path": "scan_file()",
-    "read_scan.angles": "6",
-    "read_scan.flat": "4.0",
-    "ScanFile.source": "scan_in_a_file().source",
-    "ScanFile.angles": "scan_in_a_file().angles",
-    "find_centre.projections": "sinogram()",
-    "find_centre.geometry": "6",
-    "remove_rings.projections": "sinogram()",
-}
+# ---------------------------------------------------------------- results of functions
 
-# Objects whose methods are called; other classes are made of their own good arguments.
-INSTANCES = {
-    "DiaMatrix": "matrix()",
-    "DeviceArray": "device_array()",
-    "Molecule": "molecule()",
-    "Surface": "surface()",
-    "Study": "study()",
-    "Geometry": "scan()",
-    "Projector": "projector()",
-    "Supersampled": "gt.Supersampled(gt.NumpyProjector(scan(), volume()))",
-    "Volume": "volume()",
-    "ScanFile": "scan_in_a_file()",
-    "Phantom": "phantom()",
-    "Profile": "profile()",
-    "Problem": "problem()",
-    "Frames": "scan().frames",
-    "Detector": "scan().detector",
-    "GeometricOperator": "projector()",
-    "Peer": "peer()",
-}
+
+@shown
+def claims() -> Claims:
+    return lab.claims(study(), paper="catanzaro2010")
+
+
+@shown
+def compiled() -> Compiled:
+    listing = Listing("square", [Instruction("vmulps", "vmulps", "alu")])
+    return Compiled("a file", [Entry("square(WG=64)", "square", "square", "live", "a chip", "live", listing=listing)])
+
+
+@shown
+def identical() -> AA:
+    shown = Compared("event", "long", 1.0, 4, 0, 4, 0, 0.013)
+    return AA("a device", "1", "a platform", "2026-01-01T00:00:00Z", "0.1.0", 60.0, (shown,))
+
+
+@shown
+def ratio() -> Ratio:
+    return Ratio(0.5, 0.4, 0.6, "FAST", 12)

@@ -20,12 +20,16 @@ from gpuopt import tomo as gt
 from hostile import call_targets, calls
 from hostile.call_values import (
     banded,
+    claims,
+    compiled,
     disguised,
+    identical,
     image,
     molecule,
     problem,
     projections,
     projector,
+    ratio,
     scan,
     study,
     surface,
@@ -156,6 +160,18 @@ FOUND: list[tuple[Callable[[], Any], str]] = [
     (lambda: gpuopt.Molecule(disguised(), np.ones(4)), "xyz"),
     (lambda: lab.Store(disguised()), "path"),
     (lambda: gt.normalise(projections(), [None]), "flat"),
+    (lambda: claims().save(b"x"), "directory"),  # type: ignore[arg-type]
+    (lambda: claims().save_pictures("a\0b"), "directory"),
+    (lambda: claims().to_text(width="80"), "width"),  # type: ignore[arg-type]
+    (lambda: claims().to_text(only_measured=np.zeros(3)), "only_measured"),  # type: ignore[arg-type]
+    (lambda: claims().of("catanzaro2010"), "paper"),  # type: ignore[arg-type]
+    (lambda: lab.claims(study(), paper="daga2011").of(claims().papers[0]), "paper"),
+    (lambda: compiled().to_text(width="80"), "width"),  # type: ignore[arg-type]
+    (lambda: compiled().entry(np.zeros(3)), "label"),  # type: ignore[arg-type]
+    (lambda: compiled().entry("square", b"live"), "target"),  # type: ignore[arg-type]
+    (lambda: identical().smallest("no"), "clock"),  # type: ignore[arg-type]
+    (lambda: identical().smallest(np.zeros(3)), "clock"),  # type: ignore[arg-type]
+    (lambda: ratio().is_clear("wide"), "band"),  # type: ignore[arg-type]
 ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import methods_checked
 from gpuopt.lab.compiled.columns import IN_LOOP, Columns, columns
 from gpuopt.lab.compiled.listing import Listing
 from gpuopt.lab.rows.table import ABSENT, Column, Forms, Line, Sheet, Shown, percent_text, significant
@@ -94,6 +95,7 @@ class Entry:
         return found
 
 
+@methods_checked
 @dataclass(frozen=True, repr=False)
 class Compiled(Shown):
     """Kernels by target, in the order asked for: iterate over it, or take one by label and target."""

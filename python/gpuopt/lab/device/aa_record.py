@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from gpuopt import files, sealed
 from gpuopt._core import Device
+from gpuopt.checked import methods_checked
 from gpuopt.lab.device import profile
 from gpuopt.lab.device.sittings import MOST, is_number
 from gpuopt.lab.rows.table import Column, Line, Sheet, joined, significant
@@ -40,6 +41,7 @@ class Shown:
     smallest: float | None
 
 
+@methods_checked
 @dataclass(frozen=True)
 class AA:
     """How small a difference a machine could show on one date: a line for each clock and length of launch.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from gpuopt.checked import methods_checked
 from gpuopt.lab.rows.groups import Code, Group, code_of, is_baseline, is_earlier
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.table import spread
@@ -16,6 +17,7 @@ _Block = tuple[int, str, Code | None, int]  # its number, its baseline and that 
 ANOTHER_CLOCK = "another clock"
 
 
+@methods_checked
 @dataclass(frozen=True)
 class Ratio:
     """A ratio of times (row / reference) with its interval; `verdict` is None where no 95 % interval exists, and for

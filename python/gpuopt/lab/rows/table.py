@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpuopt.checked import methods_checked
 from gpuopt.lab.rows.short_names import has_levels
 
 Forms = tuple[str, ...]
@@ -357,6 +358,7 @@ _CSS = (
 )
 
 
+@methods_checked
 class Shown:
     """What prints as its sheet, and shows it in Jupyter."""
 

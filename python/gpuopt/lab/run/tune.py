@@ -14,7 +14,7 @@ from gpuopt import configuration as tables
 from gpuopt import records as tuned_records
 from gpuopt import sealed
 from gpuopt._core import Device, Error, ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, methods_checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
@@ -107,6 +107,7 @@ class Choice:
         return {"over": str(self.previous)} | {name: float(f"{value:.4g}") for name, value in speedup.items()}
 
 
+@methods_checked
 class Tuned(Study):
     """The study of a tuning; ``choices`` is what it found, ``records`` are those now stored in ``path``.
 

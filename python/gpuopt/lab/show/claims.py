@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuopt import files
 from gpuopt._core import ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, methods_checked
 from gpuopt.lab.rows.claims import Finding, finding, sittings
 from gpuopt.lab.rows.sources import Source, studies_of
 from gpuopt.lab.rows.table import Sheet
@@ -73,6 +73,7 @@ def claims(*sources: Source, paper: str | Sequence[str] | None = None) -> Claims
     return Claims(chosen, found, [note for study in studies for note in study.notes])
 
 
+@methods_checked
 class Claims:
     """Claims and findings. ``papers``: the papers' claims; ``findings``: by device and (paper, id)."""
 
@@ -92,7 +93,11 @@ class Claims:
 
     def of(self, paper: data.PaperClaims) -> dict[str, dict[str, Finding]]:
         """What was found for the claims of one paper, by device and id. A device without any number is left out, unless
-        none has one."""
+        none has one. Raises ParameterError for another paper."""
+        if all(paper.key != one.key for one in self.papers):
+            raise ParameterError(
+                f"paper: {paper.key} is none of these; give one of {', '.join(one.key for one in self.papers)}"
+            )
         whole = {
             device: {claim.id: found[paper.key, claim.id] for claim in paper.claims}
             for device, found in self.findings.items()
