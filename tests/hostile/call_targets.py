@@ -79,6 +79,8 @@ def targets() -> list[Target]:
                 label = f"{path}{target.name.removeprefix(alias)}".removeprefix("gpuopt.")
                 if not any(label.startswith(left) for left in EXCLUDED):
                     found.setdefault(label, replace(target, name=label))
+    for target in of_results():
+        found.setdefault(target.name, target)
     return [*found.values(), *commands()]
 
 
@@ -124,6 +126,61 @@ def of_class(name: str, text: str, kind: type) -> Iterator[Target]:
                 yield Target(f"{text}.{method}", f"{made}.{method}", tuple(map(positional, named)), {})
         except (TypeError, ValueError):
             continue
+
+
+def results() -> dict[str, type]:
+    """Classes that no public name has, and that annotations of public functions and methods say they return, with
+    methods of their own that take arguments: by their names."""
+    things = [getattr(module, name) for module in modules().values() for name in members(module)]
+    functions = [thing for thing in things if inspect.isroutine(thing)]
+    for kind in filter(inspect.isclass, things):
+        own = [inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")]
+        functions += [value.fget if isinstance(value, property) else value for value in own]
+    kinds = [kind for function in functions for kind in classes_in(returned(function))]
+    return {f"{one.__module__}.{one.__name__}": one for one in kinds if one not in things and methods_of(one, things)}
+
+
+def returned(function: Any) -> Any:
+    """What a function's annotation says that it returns; None where there is none that can be read."""
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    hint = getattr(function, "__annotations__", {}).get("return")
+    try:
+        return eval(hint, names_of(function)) if isinstance(hint, str) else hint
+    except (NameError, TypeError):  # imported for type checkers alone
+        return None
+
+
+def classes_in(hint: Any) -> Iterator[type]:
+    """The package's classes in an annotation."""
+    for one in (typing.get_origin(hint), hint):
+        if isinstance(one, type) and one.__module__.startswith("gpuopt.") and not typing.is_typeddict(one):
+            yield one
+    for inner in typing.get_args(hint):
+        yield from classes_in(inner)
+
+
+def methods_of(kind: type, public: list[Any]) -> dict[str, Any]:
+    """The public methods of a class that take arguments, but for those of public classes that it is made of."""
+    homes = [home for home in kind.__mro__ if home not in public and home.__module__.startswith("gpuopt.")]
+    named = {name: value for home in reversed(homes) for name, value in vars(home).items()}
+    return {
+        name: value
+        for name, value in named.items()
+        if inspect.isfunction(value)
+        and (not name.startswith("_") or name in SPECIAL)
+        and len(inspect.signature(value).parameters) > 1
+    }
+
+
+def of_results() -> Iterator[Target]:
+    """The methods of what functions return, on a good one."""
+    from hostile.call_good import RESULTS
+
+    things = [getattr(module, name) for module in modules().values() for name in members(module)]
+    for label, kind in results().items():
+        for method, value in methods_of(kind, things).items() if label in RESULTS else ():
+            name = f"{kind.__name__}.{method}"
+            yield Target(name, f"{RESULTS[label]}.{method}", parameters_of(value)[1:], names_of(value))
 
 
 def names_of(function: Any) -> dict[str, Any]:

@@ -21,6 +21,9 @@ from gpuopt.lab.device.aa_record import Shown as Compared
 from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.show.claims import Claims
 from gpuopt.problem import Peer
+from gpuopt.workloads.casebook.findings import not_run
+from gpuopt.workloads.casebook.index import chosen
+from gpuopt.workloads.casebook.running import Casebook
 from hostile.raising import raising
 
 __all__ = ["Path", "gpuopt", "gt", "io", "lab", "microbench", "np", "papers", "problems", "raising", "scipy"]
@@ -209,3 +212,14 @@ def identical() -> AA:
 @shown
 def ratio() -> Ratio:
     return Ratio(0.5, 0.4, 0.6, "FAST", 12)
+
+
+@shown
+def casebook() -> Casebook:
+    (entry,) = chosen("A2")
+    return Casebook(gpuopt.devices()[0], "cpu", not_run(entry, "cpu", "nothing was run"))
+
+
+@shown
+def vectors() -> gt.Geometry:
+    return gt.from_vectors(np.tile(np.array([1.0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]), (4, 1)), (6, 10))

@@ -17,7 +17,8 @@ import pytest
 import gpuopt
 from gpuopt import io, lab, microbench, problems
 from gpuopt import tomo as gt
-from hostile import call_targets, calls
+from hostile import call_targets, call_values, calls
+from hostile.call_good import LEFT_OUT, RESULTS
 from hostile.call_values import (
     banded,
     claims,
@@ -52,6 +53,23 @@ def test_everything_public_is_attacked() -> None:
     wanted = {"gemm", "Configuration.parse", "io.read_ply", "lab.Store.append", "tomo.Volume", "cli study gem"}
     assert wanted <= names
     assert not any(name.startswith(left) for name in names for left in call_targets.EXCLUDED)
+
+
+def test_results_of_functions_are_attacked() -> None:
+    found = call_targets.results()
+    assert sorted(found) == sorted([*RESULTS, *LEFT_OUT])
+    names = {target.name for target in call_targets.targets()}
+    assert {"Claims.save", "Compiled.to_text", "AA.smallest", "Casebook.of", "Vectors.refined"} <= names
+
+
+@pytest.mark.parametrize("target", [*call_targets.of_results()], ids=lambda target: target.name)
+def test_results_answer_good_arguments(
+    target: call_targets.Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {name: getattr(call_values, name) for name in call_values.__all__}
+    needed = [one.name for one in target.parameters if one.default is one.empty]
+    eval(f"{target.expression}({', '.join(call_targets.good(target.name, one) for one in needed)})", names)
 
 
 def test_every_public_function_holds_its_arguments_against_their_annotations() -> None:
