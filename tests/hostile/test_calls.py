@@ -34,8 +34,10 @@ from hostile.call_values import (
     scan,
     study,
     surface,
+    vectors,
     volume,
 )
+from hostile.raising import raising
 
 SECONDS = 8.0
 
@@ -190,6 +192,9 @@ FOUND: list[tuple[Callable[[], Any], str]] = [
     (lambda: identical().smallest("no"), "clock"),  # type: ignore[arg-type]
     (lambda: identical().smallest(np.zeros(3)), "clock"),  # type: ignore[arg-type]
     (lambda: ratio().is_clear("wide"), "band"),  # type: ignore[arg-type]
+    (lambda: vectors().refined(raising("object", "__class__")), "times"),
+    (lambda: vectors().shifted(raising("whole", "__float__"), 0.0), "v"),
+    (lambda: vectors().shifted(0.0, raising("object", "__class__")), "u"),
 ]
 
 

@@ -106,6 +106,7 @@ class Vectors(ReadOnly, Geometry):
         row = ((source - centre) @ up + scale * (beam @ up)) / dv + (self.detector.rows - 1) / 2
         return Projection(row, self.arc * gamma / du + (self.detector.columns - 1) / 2, density)
 
+    @checked
     def refined(self, times: int) -> Vectors:
         times = checks.count("times", times)
         rows = times if self.dimensions == 3 else 1
@@ -114,6 +115,7 @@ class Vectors(ReadOnly, Geometry):
         )
         return replace(self, detector=self.detector.refined(times, self.dimensions), free=finer)
 
+    @checked
     def shifted(self, v: float, u: float) -> Vectors:
         _, centre, column, row = self.free
         down, u = checks.number("v", v, "rows"), checks.number("u", u, "columns")
