@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,11 @@ from gpuopt import device_commands, files, io, lab, problems
 from gpuopt.lab.device.profile import Ceiling, Profile, save
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
+from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.show.style import Picture
 from gpuopt.molecule import Surface
+from stored_rows import tripled
 
 
 @contextmanager
@@ -64,6 +67,61 @@ def test_rows_that_are_not_saved_are_the_callers(any_device: gpuopt.Device, brie
     assert "basic" in error.study.to_text()
     error.store.flush()  # there is room again
     assert {row["row_id"] for row in Store(path).latest()} == {row["row_id"] for row in error.study.rows}
+
+
+def test_what_a_full_disk_leaves_of_a_sweep_follows(
+    any_device: gpuopt.Device, brief_quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is in the file whole or not at all, and so are the summaries: wherever the disk is full, nothing stands
+    there that the audit cannot compute again, and the same sweep goes on from there."""
+    kept: list[list[Row]] = []
+    keep_all = Recorder.keep_all
+
+    def noted(recorder: Recorder, rows: list[Row]) -> list[Row]:
+        kept.append(rows)
+        return keep_all(recorder, rows)
+
+    def swept(path: Path) -> Study:
+        return lab.sweep(tripled().problem(n=10000), protocol="quick", store=path, device=any_device, progress=False)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Recorder, "keep_all", noted)
+        swept(tmp_path / "whole.jsonl")
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    ends = [*accumulate(map(len, lines))]
+    kinds = [(row["kind"], row.get("block")) for rows in kept for row in rows]
+    assert len(kinds) == len(lines)
+    path, seen = tmp_path / "rows.jsonl", set()
+    for kind in (("block", 0), ("block", 1), ("summary", None)):
+        for end in (end for end, of in zip(ends, kinds, strict=True) if of == kind):
+            path.unlink(missing_ok=True)
+            store = Store(path)
+            with room(end - 1):
+                for rows in kept:
+                    with suppress(ResultsError):
+                        store.append_all(rows)
+            left = path.read_bytes()
+            if left not in seen:
+                assert lab.audit(path).discrepancies == []
+            seen.add(left)
+        study = swept(path)
+        assert {row["blocks"] for row in study.rows if row["kind"] == "summary" and row["role"] == "variant"} == {10}
+        assert lab.audit(path).discrepancies == []
+        visits = [row["row_id"] for row in Store(path).rows() if row["kind"] == "block"]
+        assert len(visits) == len(set(visits))  # nothing was left of the block that was measured again
+
+
+@pytest.mark.parametrize("lost", [0, 1, -1], ids=["first", "second", "last"])
+def test_a_visit_that_a_summarised_block_lacks_is_found(
+    any_device: gpuopt.Device, brief_quick: None, tmp_path: Path, lost: int
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    lab.sweep(tripled().problem(n=10000), protocol="quick", store=path, device=any_device, progress=False)
+    lines = path.read_bytes().splitlines(keepends=True)
+    of_block = [number for number, line in enumerate(lines) if json.loads(line).get("block") == 4]
+    del lines[of_block[lost]]
+    path.write_bytes(b"".join(lines))
+    assert not lab.audit(path).ok
 
 
 def test_a_disk_that_has_room_again_leaves_no_note(tmp_path: Path) -> None:
@@ -115,9 +173,10 @@ def test_a_survey_and_its_rounds_say_so_too(any_device: gpuopt.Device, brief_qui
         assert len(caught.value.study.points) == 3
 
 
-def unsaved(directory: Path) -> UnsavedRowsError[Study]:
-    store = Store(directory / "rows.jsonl")
-    store.unsaved = [{"kind": "block"}]
+def unsaved() -> UnsavedRowsError[Study]:
+    store = Store("/dev/full")
+    with suppress(ResultsError):
+        store.append({"kind": "search", "status": "ok"})
     return UnsavedRowsError(Study(study_rows.rows(), study_rows.INFO), store, "No space left on device", 4)
 
 
@@ -126,7 +185,7 @@ def test_the_command_fails_and_shows_what_it_has(monkeypatch: pytest.MonkeyPatch
     bench = Bench(monkeypatch, tmp_path)
 
     def full(**asked: object) -> Study:
-        raise unsaved(tmp_path)
+        raise unsaved()
 
     monkeypatch.setattr(bench, "sweep" if command == "study" else "tune", full)
     result = bench.run(command, "made-up", *(["--out", str(tmp_path)] if command == "study" else []))

@@ -59,6 +59,32 @@ def test_rows_that_are_written_together_are_all_held_where_the_file_takes_none()
     assert [row["block"] for row in made.unsaved] == [0, 1]
 
 
+def test_rows_of_one_append_are_written_together_where_the_file_has_room_for_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, write = Store(tmp_path / "rows.jsonl"), os.write
+    made.append(make(block=0))
+    size = made.path.stat().st_size
+    most = 3 * size + size // 2
+
+    def limited(fd: int, data: bytes) -> int:
+        return write(fd, data[: most - os.fstat(fd).st_size])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", limited)
+        with pytest.raises(ResultsError, match=r"cannot write 3 rows of \d+ bytes to"):
+            made.append_all([make(block=1), make(block=2), make(block=3)])
+        assert numbers(made.path) == [0]
+        most += 2 * size
+        with pytest.raises(ResultsError, match=r"cannot write 2 rows of .*kept in memory \(Store\.unsaved\): 2"):
+            made.append_all([make(block=4), make(block=5)])
+        assert numbers(made.path) == [0, 1, 2, 3]
+        assert [row["block"] for row in made.unsaved] == [4, 5]
+    made.append(make(block=6))
+    assert numbers(made.path) == [0, 1, 2, 3, 4, 5, 6]
+    assert made.unsaved == []
+
+
 def test_a_sweep_goes_on_from_blocks_of_its_own_alone(
     any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,7 +77,8 @@ class Recorder:
         return self.keep_all([row])[0]
 
     def keep_all(self, rows: Sequence[Row]) -> list[Row]:
-        """The same of the rows of a block: an interrupt leaves all of them in the file or none."""
+        """The same of rows that follow from each other, as those of a block: an interrupt, or a full disk, leaves all
+        of them in the file or none."""
         made = [new_row(**row) for row in rows]  # raises for an invalid row, whatever the file does
         first = made[0]["kind"] == "environment"
         if first:

@@ -155,7 +155,8 @@ class Store:
     """A results file, one JSON row a line. Reading never changes it; each append is one locked, synced write.
 
     ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
-    drops). ``unsaved`` holds the rows that could not be written; each append, and ``flush``, tries them again first.
+    drops). ``unsaved`` are the rows that could not be written; each append, and ``flush``, tries them again first. Rows
+    that were appended together are in the file together, or not at all.
     ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows, but of
     a store that was read before it became one. Nor does a file that holds something else and not one row: it is
     somebody's.
@@ -180,14 +181,20 @@ class Store:
         if files.leads_nowhere(self.path):
             raise ResultsError(f"cannot read {self.path}: {files.NO_WORKING_DIRECTORY}; {files.ELSEWHERE}")
         self.path = self.path.absolute()
-        self.unsaved: list[Row] = []
         self.problems: list[Damage] = []
         self._rows: list[Row] = []
         self._latest: dict[str, Row] = {}
         self._mutex = threading.RLock()
         self._end: int | None = None  # where the last row written here ends
+        self._held: list[Sequence[Row]] = []  # what each append could not write, oldest first
         self._begun: tuple[bytes, int] | None = None  # lines whose writing began and is not known to have ended
         self.reload()
+
+    @property
+    def unsaved(self) -> list[Row]:
+        """The rows that could not be written, in the order of their appends."""
+        with self._mutex:
+            return [row for rows in self._held for row in rows]
 
     def reload(self) -> None:
         """Reads the file again. Raises ResultsError if it cannot be read, is not UTF-8, or a newer gpuopt wrote it."""
@@ -256,8 +263,8 @@ class Store:
         return self.append_all([row])[0]
 
     def append_all(self, rows: Sequence[Row]) -> list[Row]:
-        """The same of several rows, which are written together: an interrupt leaves all of them or none. Raises
-        ResultsError as ``append`` does."""
+        """The same of several rows, which are written together: an interrupt leaves all of them or none, and so does a
+        full disk. Raises ResultsError as ``append`` does."""
         self.check_takes_rows()
         for row in rows:
             if unknown := [name for name in row if not isinstance(name, str)]:
@@ -266,49 +273,51 @@ class Store:
         with self._mutex:
             self._rows += complete
             self._latest |= {row["row_id"]: row for row in complete}
-            self.unsaved += complete
+            self._held += [complete] if complete else []
             self.flush()
         return complete
 
     def flush(self) -> None:
-        """Writes the unsaved rows together; where the file does not take them, one after the other, oldest first.
-        Raises ResultsError at the first that it does not take."""
+        """Writes the unsaved rows together; where the file does not take them, those of one append after the other,
+        oldest first. Raises ResultsError at the first that it does not take."""
         with self._mutex:
             self._look_for_begun()
-            if not self.unsaved:
+            if not self._held:
                 return
             try:
-                self._write_first(len(self.unsaved))
+                self._write_first(len(self._held))
             except ResultsError:
-                if len(self.unsaved) == 1:
+                if len(self._held) == 1:
                     raise
-                while self.unsaved:
+                while self._held:
                     self._write_first(1)
 
-    def _write_first(self, count: int) -> None:
-        lines = b"".join(_line(row) for row in self.unsaved[:count])
-        self._begun = lines, count
+    def _write_first(self, appends: int) -> None:
+        rows = [row for together in self._held[:appends] for row in together]
+        lines = b"".join(map(_line, rows))
+        self._begun = lines, appends
         try:
             self._write(lines)
         except OSError as error:
             raise ResultsError(
-                f"cannot write a row of {len(lines)} bytes to {self.path}: {error.strerror}. Free some space or "
+                f"cannot write {'a row' if len(rows) == 1 else f'{len(rows)} rows'} of {len(lines)} bytes to "
+                f"{self.path}: {error.strerror}. Free some space or "
                 f"give another path. Rows kept in memory (Store.unsaved): {len(self.unsaved)}; the next append "
                 "or flush() writes them"
             ) from error
-        del self.unsaved[:count]  # after an interrupt before it, the next flush finds the rows in the file
+        del self._held[:appends]  # after an interrupt before it, the next flush finds the rows in the file
         self._begun = None
 
     def _look_for_begun(self) -> None:
         """Rows whose writing an interrupt ended are saved if the file ends with them."""
         if self._begun is None:
             return
-        lines, count = self._begun
+        lines, appends = self._begun
         with self._locked() as fd:
             size = os.fstat(fd).st_size
             if size >= len(lines) and os.pread(fd, len(lines), size - len(lines)) == lines:
                 self._end = size
-                del self.unsaved[:count]
+                del self._held[:appends]
         self._begun = None
 
     def _write(self, lines: bytes) -> None:

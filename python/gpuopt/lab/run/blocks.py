@@ -318,7 +318,7 @@ class Comparison:
                     self.recorder.notes.append(f"all ratios are to {candidate.label}, which failed after timing")
 
     def summarise(self) -> None:
-        """A summary row for each candidate that has blocks."""
+        """A summary row for each candidate that has blocks; all are kept together, for each verdict is one of many."""
         ratios = {
             _who(candidate): values
             for candidate in self.candidates
@@ -334,10 +334,13 @@ class Comparison:
         taken = [row for row in self.recorder.rows if row["kind"] == "block"]
         held = refusals.judged(taken, self.band, self.recorder.notes)
         verdicts = dict.fromkeys(verdicts, "AMBIGUOUS") if held["refused"] else verdicts
+        rows: list[Row] = []
         for candidate in self.candidates:
             if blocks := self.rows_of(candidate):
                 row = self.summary(candidate, blocks, verdicts.get(_who(candidate)))
-                self.recorder.keep({**row, **rows_of_visits.noise_fields(blocks, sentinels), **held})
+                rows.append({**row, **rows_of_visits.noise_fields(blocks, sentinels), **held})
+        if rows:
+            self.recorder.keep_all(rows)
 
     def summary(self, candidate: Candidate, blocks: list[Row], verdict: Verdict | None) -> Row:
         """The median over blocks of what each block found, with its interval over blocks."""
