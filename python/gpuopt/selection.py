@@ -114,8 +114,9 @@ def select(device: Selector = None) -> Device:
     """Return the device that ``device`` means.
 
     ``device`` is a Device, an index into :func:`devices`, a type (``"gpu"``, ``"cpu"``), or part of a device's name,
-    vendor, platform or version, in any case. A number that is not an index is read as part of a name: ``"4090"``. Of
-    several devices that fit, the first is returned. None returns the default, as the module says.
+    vendor, platform or version, in any case. A number that is not an index, of three digits or more, is read as part of
+    a name: ``"4090"``. Of several devices that fit, the first is returned. None returns the default, as the module
+    says.
 
     Raises NoDeviceError where the machine has no device, ParameterError where none of its devices fits.
     """
@@ -136,7 +137,7 @@ def select(device: Selector = None) -> Device:
     text = str(device).strip().lower()
     if text.isdecimal() and len(text) < 10 and int(text) < len(found):
         return found[int(text)]
-    if isinstance(device, str) and text:
+    if isinstance(device, str) and text and not (text.isdecimal() and len(text) < 3):  # of a device that has gone
         by_type = [d for d in found if d.type == text]
         fitting = by_type or [d for d in found if _matches(d, text)]
         if fitting:

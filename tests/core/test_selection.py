@@ -50,6 +50,9 @@ def named(monkeypatch: pytest.MonkeyPatch) -> list[Named]:
 def test_digits_are_an_index_or_part_of_a_name(named: list[Named]) -> None:
     assert select("2").name == "Tesla V100"
     assert select("4090").index == 0
+    for gone in ("3", "12", " 8 "):  # an index that there is no more, though versions and names hold these digits
+        with pytest.raises(gpuopt.ParameterError, match="device: no device fits"):
+            select(gone)
     assert select(" 3080 ").index == 1
     for nothing in ("5", 5, 4090, "²"):  # a number is an index alone; "5" is in no name
         with pytest.raises(gpuopt.ParameterError, match="no device fits"):

@@ -142,6 +142,7 @@ def test_a_struct_whose_fields_overlap_is_refused(offsets: tuple[int, int]) -> N
         (record(shift="3", scale="4"), "its field 'shift': .* is no number"),
         (record(shift=1), "its fields are shift; give shift, scale"),
         (record(a=1, scale=2), "its fields are a, scale; give shift, scale"),
+        ((np.ma.masked_array(1, True), 0.5), r"[\s\S]*its field 'shift': masks of masked arrays are ignored"),
     ],
 )
 def test_a_struct_is_what_was_given(given: object, why: str) -> None:
@@ -327,3 +328,26 @@ def test_an_argument_of_a_kernel_alone_that_is_called_name(any_device: gpuopt.De
     )
     with pytest.raises(gpuopt.ParameterError, match=f"^{re.escape(MISFIT)}$"):
         kernel.check(n=4, device=any_device)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given"),
+    [
+        ("uint64", [np.uint64(2**53 + 1), 1]),
+        ("uint64", [2**53 + 1, 2**63]),
+        ("uint64", np.array([2**53 + 1, 2**63], object)),
+        ("uint64", [1.0, 2**64 - 1]),
+        ("int64", (-(2**63), np.uint64(5))),
+    ],
+)
+def test_whole_numbers_of_a_structs_array_keep_all_digits(dtype: str, given: Any) -> None:
+    """NumPy makes floats of whole numbers of two kinds."""
+    word = {"uint64": "ulong", "int64": "long"}[dtype]
+    copied = lab.Kernel(
+        f"typedef struct {{ {word} a[2]; }} S;\n"
+        f"kernel void f(S s, global {word}* y) {{ y[0] = s.a[0]; y[1] = s.a[1]; }}",
+        "f",
+        arguments=[lab.value("s", np.dtype([("a", dtype, (2,))])), lab.output("y", 2, dtype)],
+        launch=lab.launch(items=1),
+    )
+    assert copied(s=(given,)).tolist() == [int(number) for number in given]

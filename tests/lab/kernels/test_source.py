@@ -11,6 +11,8 @@ import gpuopt
 from gpuopt import ParameterError, _core, lab
 from gpuopt.lab.kernels.source import refusals, source_of
 
+TEXT = "__kernel void f(void) {}\n"
+
 
 def test_a_text_and_a_file(tmp_path: Path) -> None:
     text = "__kernel void f(void) {}\n"
@@ -251,3 +253,23 @@ def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:
     for given in (tmp_path / "pipe.cl", tmp_path / "f.cl", Path("/dev/zero")):
         with pytest.raises(ParameterError, match=r"^source: .* is no regular file; name a file"):
             source_of(given)
+
+
+def test_files_are_looked_for_beside_the_one_that_includes_them_as_in_c(tmp_path: Path) -> None:
+    for folder, value in (("sub", 7), (".", 77)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "v.h").write_text(f"#define V {value}\n")
+    (tmp_path / "w.h").write_text("#define W 1\n")
+    (tmp_path / "sub" / "a.h").write_text('#include "v.h"\n#include "w.h"\n#include "../w.h"\n')
+    (tmp_path / "f.cl").write_text('#include "sub/a.h"\n' + TEXT)
+    text, files = source_of(tmp_path / "f.cl").text, source_of(tmp_path / "f.cl").files
+    assert "#define V 7\n" in text
+    assert [file.relative_to(tmp_path).as_posix() for file in files] == ["f.cl", "sub/a.h", "sub/v.h", "w.h"]
+
+
+def test_a_file_that_is_to_be_put_in_once_is(tmp_path: Path) -> None:
+    (tmp_path / "a.h").write_text("  #pragma once\nconstant int A = 1;\n")
+    (tmp_path / "b.h").write_text('#include "a.h"\nconstant int B = 1;\n')
+    (tmp_path / "f.cl").write_text('#include "a.h"\n#include "b.h"\n#include "b.h"\n' + TEXT)
+    text = source_of(tmp_path / "f.cl").text
+    assert (text.count("int A"), text.count("int B")) == (1, 2)

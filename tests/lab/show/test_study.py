@@ -46,6 +46,8 @@ def test_load_names_a_missing_file(tmp_path: Path) -> None:
         ({"median_ms": 0.0}, r"of row 1, its median_ms is 0\.0, and nothing runs in no time"),
         ({"median_ms": -1.5}, r"of row 1, its median_ms is -1\.5"),
         ({"median_ms": np.float64(0)}, "of row 1, its median_ms is 0"),
+        ({"median_ms": 1e300}, r"of row 1, its median_ms is 1e\+300, which nothing takes"),
+        ({"median_ms": 1e-300}, "of row 1, its median_ms is 1e-300, which nothing takes"),
     ],
 )
 def test_rows_that_are_none_are_refused(fields: dict[str, Any], told: str) -> None:

@@ -146,3 +146,13 @@ def test_a_missing_extra_is_named(study: Study, tmp_path: Path, monkeypatch: pyt
             patch.setitem(sys.modules, module, None)
             with pytest.raises(ResultsError, match="pip install"):
                 call()
+
+
+def test_ends_of_lines_within_a_name_are_quoted(tmp_path: Path) -> None:
+    row = {"kind": "summary", "role": "variant", "status": "ok", "problem": "p", "median_ms": 1.0}
+    names = ["a\rb", "c\nd", "e\r\nf", 'g"h', "i,j", "k"]
+    study = Study([row | {"variant": name} for name in names])
+    for newline in ("", None):
+        with open(study.to_csv(tmp_path / "t.csv"), newline=newline, encoding="utf-8") as file:
+            found = [line["name"] for line in csv.DictReader(file)]
+        assert found == (names if newline == "" else [name.replace("\r\n", "\n").replace("\r", "\n") for name in names])

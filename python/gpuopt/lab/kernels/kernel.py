@@ -48,7 +48,7 @@ class Kernel:
     Parameters
     ----------
     source
-        The text, or the path of a ``.cl`` file. Quoted includes of files in its folder are put in.
+        The text, or the path of a ``.cl`` file. Quoted includes of files in its folder, or below it, are put in.
     name
         The kernel function. With ``stages``, a word that tables call the whole by; without it the file's name.
     parameters

@@ -12,6 +12,7 @@ from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_
 
 MOST_DEEP = 50
 MOST_BYTES = 4_000_000  # of a text with its includes
+_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
 _QUOTED = re.compile(r'"([^"\n]+)"[ \t]*(?://.*|/\*.*\*/[ \t]*)?$')
 _READS_FILES = re.compile(r"(?:#|%:|\?\?=)\s*(?:include\w*|import|embed)\b")
@@ -30,8 +31,8 @@ class Source:
 def source_of(given: str | Path) -> Source:
     """The text itself, where ``given`` is one, or that of a file: a Path, or a text that ends in ".cl".
 
-    Files that are included must lie in the folder of the file, or below it; a text includes none. Raises
-    ParameterError, which names file and line.
+    Files that are included must lie in the folder of the file, or below it; they are looked for beside the file that
+    includes them, then in that folder. A text includes none. Raises ParameterError, which names file and line.
     """
     if isinstance(given, str) and "\n" not in given and not given.rstrip().endswith(".cl") and "(" not in given:
         raise ParameterError(f"source: {given[:80]!r} is neither a kernel's text nor the path of a .cl file")
@@ -109,20 +110,28 @@ def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path,
             )
         if folder is None:
             raise ParameterError(f"source: {where}: a text includes no files; give the path of a .cl file")
-        path = _real(folder / quoted[1])
+        path = _included(quoted[1], open_files[-1].parent, folder)
         if not path.is_relative_to(folder):
             raise ParameterError(f"source: {where}: {quoted[1]!r} lies outside of the kernel's folder; copy it there")
         if len(open_files) >= MOST_DEEP:
             raise ParameterError(f"source: {where}: files are included {MOST_DEEP} deep; put them together")
         if path in open_files:
             raise ParameterError(f"source: {where}: {quoted[1]!r} includes itself")
+        inner, before = _read(path), path in read
         read.append(path)
-        lines.append(_expanded(_read(path), quoted[1], folder, (*open_files, path), read))
+        if not (before and _ONCE.search(inner)):
+            lines.append(_expanded(inner, quoted[1], folder, (*open_files, path), read))
         lines.append(f'#line {number + 1} "{_safe(name)}"')
     whole = "\n".join(lines)
     if len(whole) > MOST_BYTES:
         raise ParameterError(f"source: {name} with its includes is larger than {MOST_BYTES:,} bytes")
     return whole
+
+
+def _included(name: str, beside: Path, folder: Path) -> Path:
+    """As C looks for it: beside the file that includes it, then in the kernel's folder."""
+    near = _real(beside / name)
+    return near if near.is_relative_to(folder) and near.is_file() else _real(folder / name)
 
 
 def _safe(name: str) -> str:

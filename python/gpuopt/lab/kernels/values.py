@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.annotations import is_number
+from gpuopt.annotations import is_masked, is_number
 from gpuopt.lab.kernels.arguments import Value
 from gpuopt.lab.kernels.expressions import Number
 
@@ -83,25 +83,34 @@ def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
 
 def _field(what: str, kind: np.dtype[Any], part: Any) -> np.ndarray:
     """A field's number, or its array of numbers. Raises ValueError for what it would not hold as it is: NumPy drops
-    fractions, high bits and imaginary parts, reads texts, and repeats what is too short."""
+    fractions, high bits, imaginary parts and masks, reads texts, and repeats what is too short."""
     array, base, shown = np.asarray(part), kind.base, _plain(part)
+    if is_masked(part):
+        raise ValueError(f"{what} masks of masked arrays are ignored; use x.filled(...)")
     numeric = array.dtype.kind in ("biufc" if base.kind == "c" else "biuf")
     if not numeric and not (array.dtype.kind == "O" and all(map(is_number, array.flat))):
         raise ValueError(f"{what} {shown!r} is no number")
     if array.shape != kind.shape:
         raise ValueError(f"{what} {shown!r} has the shape {array.shape}; give {kind.shape or 'a number'}")
+    if base.kind in "iu":
+        whole = [_whole(what, number) for number in np.asarray(part, dtype=object).flat]  # floats would round them
+        limits = np.iinfo(base)
+        if not all(limits.min <= number <= limits.max for number in whole):
+            raise ValueError(f"{what} {shown!r} does not fit {base}")
+        return np.array(whole, base).reshape(kind.shape)
     if array.dtype.kind == "O":  # fractions, and whole numbers beyond 64 bits
         array = array.astype(np.float64)
     with np.errstate(all="ignore"):
         found = array.astype(base)
-    if base.kind in "fc":
-        fits = not (np.isfinite(array) & ~np.isfinite(found)).any()
-    else:
-        if array.dtype.kind == "f" and not (array == np.trunc(array)).all():
-            raise ValueError(f"{what} {shown!r} is no whole number")
-        fits = found.tolist() == array.tolist()  # Python's numbers, which compare exactly
-    if not fits:
+    if (np.isfinite(array) & ~np.isfinite(found)).any():
         raise ValueError(f"{what} {shown!r} does not fit {base}")
+    return found
+
+
+def _whole(what: str, number: Any) -> int:
+    found = int(number)
+    if found != number:
+        raise ValueError(f"{what} {_plain(number)!r} is no whole number")
     return found
 
 

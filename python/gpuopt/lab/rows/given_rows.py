@@ -7,11 +7,15 @@ from typing import Any
 
 from gpuopt.lab.rows.schema import FIELDS, ResultsError, Row, complete, misfit, plain
 
+_MOST_MS = 1e100  # quotients of such times are numbers
+
 
 def untimed(row: Mapping[str, Any]) -> str | None:
     """Why the time of a row whose values are of their types is none; None where it is one, or not there."""
     time = row.get("median_ms")
-    return None if time is None or time > 0 else f"its median_ms is {time}, and nothing runs in no time"
+    if time is None or 1 / _MOST_MS <= time <= _MOST_MS:
+        return None
+    return f"its median_ms is {time}, " + ("and nothing runs in no time" if time <= 0 else "which nothing takes")
 
 
 def usable(given: Mapping[str, Any], number: int) -> Row:

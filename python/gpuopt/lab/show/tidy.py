@@ -124,11 +124,13 @@ def _times(row: Row) -> dict[str, Cell]:
 
 def as_csv(names: Sequence[str], table: Sequence[Mapping[str, Cell]]) -> str:
     """The table as CSV with a line of names, by RFC 4180 but for its line ends; what is not known is left empty."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table)
-    return out.getvalue()
+
+    def line(cells: Sequence[Cell]) -> str:
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\r\n").writerow(cells)  # quotes what holds either
+        return out.getvalue().removesuffix("\r\n") + "\n"
+
+    return "".join(map(line, [names, *([row.get(name) for name in names] for row in table)]))
 
 
 def as_json(table: Sequence[Mapping[str, Cell]]) -> str:
