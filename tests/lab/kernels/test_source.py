@@ -263,7 +263,7 @@ def test_files_are_looked_for_beside_the_one_that_includes_them_as_in_c(tmp_path
     (tmp_path / "sub" / "a.h").write_text('#include "v.h"\n#include "w.h"\n#include "../w.h"\n')
     (tmp_path / "f.cl").write_text('#include "sub/a.h"\n' + TEXT)
     text, files = source_of(tmp_path / "f.cl").text, source_of(tmp_path / "f.cl").files
-    assert "#define V 7\n" in text
+    assert '#line 1 "sub/v.h"\n#define V 7\n' in text
     assert [file.relative_to(tmp_path).as_posix() for file in files] == ["f.cl", "sub/a.h", "sub/v.h", "w.h"]
 
 

@@ -110,7 +110,7 @@ def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path,
             )
         if folder is None:
             raise ParameterError(f"source: {where}: a text includes no files; give the path of a .cl file")
-        path = _included(quoted[1], open_files[-1].parent, folder)
+        path, shown = _included(quoted[1], name, open_files[-1].parent, folder)
         if not path.is_relative_to(folder):
             raise ParameterError(f"source: {where}: {quoted[1]!r} lies outside of the kernel's folder; copy it there")
         if len(open_files) >= MOST_DEEP:
@@ -120,7 +120,7 @@ def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path,
         inner, before = _read(path), path in read
         read.append(path)
         if not (before and _ONCE.search(inner)):
-            lines.append(_expanded(inner, quoted[1], folder, (*open_files, path), read))
+            lines.append(_expanded(inner, shown, folder, (*open_files, path), read))
         lines.append(f'#line {number + 1} "{_safe(name)}"')
     whole = "\n".join(lines)
     if len(whole) > MOST_BYTES:
@@ -128,10 +128,13 @@ def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path,
     return whole
 
 
-def _included(name: str, beside: Path, folder: Path) -> Path:
-    """As C looks for it: beside the file that includes it, then in the kernel's folder."""
-    near = _real(beside / name)
-    return near if near.is_relative_to(folder) and near.is_file() else _real(folder / name)
+def _included(quoted: str, by: str, beside: Path, folder: Path) -> tuple[Path, str]:
+    """The file, and its name for messages. As C looks for it: beside the file that includes it, whose name is ``by``,
+    then in the kernel's folder."""
+    near = _real(beside / quoted)
+    if near.is_relative_to(folder) and near.is_file():
+        return near, os.path.normpath(os.path.join(os.path.dirname(by), quoted))
+    return _real(folder / quoted), quoted
 
 
 def _safe(name: str) -> str:
