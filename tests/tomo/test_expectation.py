@@ -60,6 +60,29 @@ def test_an_empty_scan_has_an_empty_image(algorithm: Any, x0: tuple[float, ...] 
     np.testing.assert_array_equal(algorithm(A, np.zeros((1, 1)), 2, x0=start).image, 0.0 if met else start)
 
 
+@pytest.mark.parametrize("algorithm", [gt.mlem, gt.os_em])
+def test_an_interrupt_before_the_first_iteration_leaves_an_image_to_start_from(algorithm: Any) -> None:
+    class Interrupted(gt.NumpyProjector):
+        stops = False
+
+        def forward(self, *given: Any, **named: Any) -> Any:
+            if self.stops:
+                raise KeyboardInterrupt
+            return super().forward(*given, **named)
+
+    A = Interrupted(gt.parallel2d(12, 12), gt.Volume((8, 8)))
+    x = gt.sphere(3.0).sample(A.volume, dtype=np.float64)
+    mask, p = x > 0, A(x)
+    A.stops = True
+    found = algorithm(A, p, 3, mask=mask)
+    A.stops = False
+    assert (found.ended, found.iterations) == ("interrupted", 0)
+    assert found.image[mask].min() == found.image[mask].max() > 0
+    assert not found.image[~mask].any()
+    again = algorithm(A, p, 3, x0=found.image, mask=mask).image
+    np.testing.assert_allclose(again, algorithm(A, p, 3, mask=mask).image, rtol=1e-6)
+
+
 @pytest.mark.parametrize("subsets", [1, 4])
 def test_blocks_of_views(fan: Fan, matrix: MatrixOperator, subsets: int) -> None:
     _, _, b = fan

@@ -370,12 +370,12 @@ def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray
         work = backend.full(A.data_shape, 0.0)
         run.refuse_negative("projections", run.b, work)
         if flat:
+            run.start_with(1.0)  # an interrupt in what follows leaves an image that one can start from
             run.start_with(run.level(gradient, work))
         else:
             run.refuse_negative("x0", run.image, gradient)
-        run.masked(run.image)
-        if not flat:  # else b / A x - 1 would be -1 to rounding where x0 is large
-            run.rescale(spare, work)
+            run.masked(run.image)
+            run.rescale(spare, work)  # else b / A x - 1 would be -1 to rounding where x0 is large
         del work
         visited = Blocks(run, blocks)
         inverses = {shape: backend.full(shape, 0.0) for shape in visited.work}

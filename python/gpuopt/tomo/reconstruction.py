@@ -192,9 +192,10 @@ class Run:
         return self._finished[0]
 
     def start_with(self, value: float) -> None:
-        """Fills the first image, before any iteration."""
+        """Fills the first image, within the mask, before any iteration."""
         self.from_zeros = False
         self.backend.fill(self.image, value)
+        self.masked(self.image)
 
     def residual(self, zeros: Array) -> tuple[Array, float]:
         """``scale`` (b - A x) of the first image x, and ``scale``: a power of two, so that no digit changes, which

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,25 @@ def test_a_macro_that_nothing_uses_is_noted() -> None:
 def test_the_lab_lists_its_own_names() -> None:
     assert dir(lab) == sorted(lab.__all__)
     assert all(hasattr(lab, name) for name in dir(lab))
+
+
+def test_fractional_levels_are_numbers_in_t1(tmp_path: Path) -> None:
+    """As conditions take them; words stay words, as do numbers that are spelt in another way."""
+    kernel = lab.Kernel(
+        "kernel void f(global float* y) { y[get_global_id(0)] = U; }",
+        "f",
+        parameters={"WG": [2, 4], "U": [0.5, 1.5], "V": ["0.50", "1.5"], "W": [1, 2.5]},
+        constraints=["U != 0.5 or WG > 2"],
+        arguments=[lab.output("y", "n")],
+        launch=lab.launch(items="n", local="WG"),
+    )
+    lab.write_t1(kernel, tmp_path / "f.json", n=64)
+    written = json.loads((tmp_path / "f.json").read_text())["ConfigurationSpace"]["TuningParameters"]
+    assert [(one["Name"], one["Type"], one["Values"]) for one in written] == [
+        ("WG", "int", "[2, 4]"),
+        ("U", "float", "[0.5, 1.5]"),
+        ("V", "string", "['0.50', 1.5]"),
+        ("W", "float", "[1, 2.5]"),
+    ]
+    again = lab.read_t1(tmp_path / "f.json")
+    assert list(map(str, again.configurations())) == list(map(str, kernel.configurations(n=64)))

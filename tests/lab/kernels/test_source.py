@@ -267,9 +267,39 @@ def test_files_are_looked_for_beside_the_one_that_includes_them_as_in_c(tmp_path
     assert [file.relative_to(tmp_path).as_posix() for file in files] == ["f.cl", "sub/a.h", "sub/v.h", "w.h"]
 
 
-def test_a_file_that_is_to_be_put_in_once_is(tmp_path: Path) -> None:
-    (tmp_path / "a.h").write_text("  #pragma once\nconstant int A = 1;\n")
-    (tmp_path / "b.h").write_text('#include "a.h"\nconstant int B = 1;\n')
-    (tmp_path / "f.cl").write_text('#include "a.h"\n#include "b.h"\n#include "b.h"\n' + TEXT)
-    text = source_of(tmp_path / "f.cl").text
-    assert (text.count("int A"), text.count("int B")) == (1, 2)
+def _values(file: Path, arguments: list[str]) -> list[int]:
+    """What a kernel of this file writes: V and W."""
+    text = "kernel void f(global int* y) { y[0] = V; y[1] = W; }"
+    file.write_text("\n".join([*arguments, text]))
+    kernel = lab.Kernel(file, "f", arguments=[lab.output("y", 2, "int32")], launch=lab.launch(items=1))
+    return list(kernel())
+
+
+def test_a_file_that_is_to_be_put_in_once_is(tmp_path: Path, any_device: gpuopt.Device) -> None:
+    (tmp_path / "v.h").write_text("  #pragma once\nconstant int V = 1;\n")
+    (tmp_path / "w.h").write_text('#pragma once\n#include "v.h"\nconstant int W = 2;\n')
+    with gpuopt.use(any_device):
+        assert _values(tmp_path / "f.cl", ['#include "v.h"', '#include "w.h"', '#include "w.h"']) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "before", [["#ifdef NO", '#include "v.h"', "#else"], ["#if 0", '#include "v.h"', "#endif", "#if 1"]]
+)
+def test_a_branch_that_is_not_taken_puts_nothing_in(
+    tmp_path: Path, any_device: gpuopt.Device, before: list[str]
+) -> None:
+    (tmp_path / "v.h").write_text("#pragma once\n#define V 8\n")
+    (tmp_path / "w.h").write_text('#include "v.h"\n#define W 9\n')
+    with gpuopt.use(any_device):
+        assert _values(tmp_path / "f.cl", [*before, '#include "w.h"', "#endif"]) == [8, 9]
+
+
+@pytest.mark.parametrize(
+    "switch", [["/*", '#include "old.h"', "//*/"], ["// \\", '#include "old.h"'], ["/*", '#include "none.h"', "*/"]]
+)
+def test_an_include_in_a_comment_is_none(tmp_path: Path, any_device: gpuopt.Device, switch: list[str]) -> None:
+    (tmp_path / "old.h").write_text("/* as it was */\n#undef V\n#define V 1\n")
+    lines = ["#define V 4", '#define W 5 // not "/*"', *switch, 'constant char text[] = "/*";', '#include "w.h"']
+    (tmp_path / "w.h").write_text("#undef W\n#define W 6\n")
+    with gpuopt.use(any_device):
+        assert _values(tmp_path / "f.cl", lines) == [4, 6]

@@ -11,7 +11,7 @@ import gpuopt
 from gpuopt import lab
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import ResultsError, Row
-from gpuopt.lab.rows.store import Store
+from gpuopt.lab.rows.store import REMOVED, Store
 from stored_rows import make, tripled
 
 
@@ -114,3 +114,30 @@ def test_a_sweep_goes_on_from_blocks_of_its_own_alone(
     report = lab.audit(path)
     assert report.ok, report.discrepancies
     assert swept([one, two], 0).resumed is not None  # nothing is left to measure
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_file_that_goes_while_rows_are_written_to_it_has_all_of_them_again(tmp_path: Path, moved: bool) -> None:
+    made = Store(tmp_path / "out" / "rows.jsonl")
+    made.append(make(block=0))
+    made = Store(made.path)  # a run that goes on there
+    for block in (1, 2):
+        made.append(make(block=block))
+        if moved:
+            made.path.parent.rename(tmp_path / f"elsewhere-{block}")
+        else:
+            made.path.unlink()
+    made.append_all([make(block=3), make(block=4)])
+    made.append(make(block=5))
+    assert numbers(made.path) == [0, 1, 2, 3, 4, 5]
+    assert [damage.reason for damage in made.problems] == [REMOVED]
+    assert Store(made.path).problems == []
+
+
+def test_a_place_that_takes_no_file_is_told_each_time() -> None:
+    made = Store("/proc/rows.jsonl")
+    for count in (1, 2):
+        with pytest.raises(ResultsError, match=f"cannot write .* Rows kept in memory .*: {count};"):
+            made.append(make(block=count))
+    with pytest.raises(ResultsError, match="cannot write"):
+        made.flush()

@@ -12,6 +12,7 @@ from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_
 
 MOST_DEEP = 50
 MOST_BYTES = 4_000_000  # of a text with its includes
+_COMMENT = re.compile(r"""/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
 _QUOTED = re.compile(r'"([^"\n]+)"[ \t]*(?://.*|/\*.*\*/[ \t]*)?$')
@@ -96,10 +97,11 @@ def _plain(text: str, name: str) -> str:
 def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path, ...], read: list[Path]) -> str:
     """The text with its includes, which are appended to ``read``, and #line so that messages name the real file and
     line."""
-    lines = [f'#line 1 "{_safe(name)}"']
+    lines, starts, commented = [f'#line 1 "{_safe(name)}"'], 0, _comments(text)
     for number, line in enumerate(text.split("\n"), 1):
         found = _INCLUDE.match(line)
-        if found is None:
+        at, starts = starts, starts + len(line) + 1
+        if found is None or any(first < at < last for first, last in commented):
             lines.append(line)
             continue
         where = f"{name}:{number}"
@@ -117,15 +119,25 @@ def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path,
             raise ParameterError(f"source: {where}: files are included {MOST_DEEP} deep; put them together")
         if path in open_files:
             raise ParameterError(f"source: {where}: {quoted[1]!r} includes itself")
-        inner, before = _read(path), path in read
         read.append(path)
-        if not (before and _ONCE.search(inner)):
-            lines.append(_expanded(inner, shown, folder, (*open_files, path), read))
+        inner = _read(path)
+        put_in = _expanded(inner, shown, folder, (*open_files, path), read)
+        lines.append(_once(put_in, read.index(path)) if _ONCE.search(bare(inner)) else put_in)
         lines.append(f'#line {number + 1} "{_safe(name)}"')
     whole = "\n".join(lines)
     if len(whole) > MOST_BYTES:
         raise ParameterError(f"source: {name} with its includes is larger than {MOST_BYTES:,} bytes")
     return whole
+
+
+def _comments(text: str) -> list[tuple[int, int]]:
+    """Where comments begin and end."""
+    return [found.span() for found in _COMMENT.finditer(text) if found[0][0] == "/"]
+
+
+def _once(text: str, number: int) -> str:
+    """What `#pragma once` asks for, which compilers obey in files alone; branches that are not taken do not count."""
+    return f"#ifndef GPUOPT_ONCE_{number}\n#define GPUOPT_ONCE_{number}\n{text}\n#endif"
 
 
 def _included(quoted: str, by: str, beside: Path, folder: Path) -> tuple[Path, str]:

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -110,8 +111,18 @@ def _without_ceil(text: str) -> str:
 
 
 def _parameter(name: str, levels: tuple[int | str, ...]) -> dict[str, Any]:
-    whole = all(isinstance(one, int) for one in levels)
-    return {"Name": name, "Type": "int" if whole else "string", "Values": repr(list(levels))}
+    values = [_number(one) for one in levels]
+    kinds = {type(value) for value in values}
+    kind = "int" if kinds == {int} else "string" if str in kinds else "float"
+    return {"Name": name, "Type": kind, "Values": repr(values)}
+
+
+def _number(level: int | str) -> int | float | str:
+    """A level as conditions take it: the word 0.5 is a number."""
+    with suppress(ValueError):
+        if isinstance(level, str) and repr(float(level)) == level and math.isfinite(float(level)):
+            return float(level)
+    return level
 
 
 def _condition(one: Expression, kernel: Kernel, numbers: Mapping[str, Any]) -> dict[str, Any]:

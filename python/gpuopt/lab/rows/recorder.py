@@ -16,7 +16,7 @@ from gpuopt.lab.rows.environments import told_differences
 from gpuopt.lab.rows.groups import code_of, identity
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row, field, new_row, resume_key, utc_text
-from gpuopt.lab.rows.store import SHARED, Store
+from gpuopt.lab.rows.store import REMOVED, SHARED, Store
 from gpuopt.lab.rows.taken_over import taken_over
 from gpuopt.lab.timing.fields import Clock
 
@@ -102,7 +102,7 @@ class Recorder:
     def _tell_of_others(self) -> None:
         """Notes and warns, once, that another run writes to the file."""
         for found in self.store.problems if self.store is not None else ():
-            if found.reason == SHARED and str(found) not in self.notes:
+            if found.reason in (SHARED, REMOVED) and str(found) not in self.notes:
                 self.notes.append(str(found))
                 warnings.warn(str(found), stacklevel=3)
 

@@ -103,6 +103,7 @@ SHARED = (
     "another run wrote rows there meanwhile: where both measured the same, their blocks stand mixed, and one's "
     "summaries do not follow from them; give each run a file of its own"
 )
+REMOVED = "it was removed, or moved away, while rows were written to it; all of them are written again"
 _TORN = "unfinished last line, dropped at the next write"
 _BEGINS = b'{"schema":'  # what each row that was ever written begins with, and a digit
 
@@ -313,7 +314,7 @@ class Store:
         if self._begun is None:
             return
         lines, appends = self._begun
-        with self._locked() as fd:
+        with suppress(OSError), self._locked() as fd:  # the next write says why
             size = os.fstat(fd).st_size
             if size >= len(lines) and os.pread(fd, len(lines), size - len(lines)) == lines:
                 self._end = size
@@ -326,6 +327,10 @@ class Store:
             if self._end is not None and there.st_size > self._end and stat.S_ISREG(there.st_mode):
                 self._note(SHARED)
             start = self._mend(fd)
+            before = self._rows[: len(self._rows) - len(self.unsaved)] if stat.S_ISREG(there.st_mode) else []
+            if before and start == 0:
+                self._note(REMOVED)
+                lines = b"".join(map(_line, before)) + lines
             try:
                 written = os.write(fd, lines)
                 if written < len(lines):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import MismatchError, ParameterError
+from gpuopt.checked import unmasked
 from gpuopt.problem import AnyPeer, Problem
 
 PART = 1 << 24  # bytes compared at once
@@ -110,7 +111,7 @@ def made(peer: AnyPeer, inputs: PeerInputs) -> tuple[Any, Callable[[], np.ndarra
 
     def result() -> np.ndarray:
         inputs.put_back()
-        found = np.array(peer.fetch(peer.run(state)))  # a copy: it may be a part of what is put back
+        found = np.array(unmasked("fetch", peer.fetch(peer.run(state))))  # a copy: it may be a part of what is put back
         inputs.check()
         return found
 
