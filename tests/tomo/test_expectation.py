@@ -83,6 +83,17 @@ def test_an_interrupt_before_the_first_iteration_leaves_an_image_to_start_from(a
     np.testing.assert_allclose(again, algorithm(A, p, 3, mask=mask).image, rtol=1e-6)
 
 
+def test_a_view_that_only_rounding_lets_graze_the_volume_changes_nothing(any_device: gpuopt.Device) -> None:
+    """The last pixel of the first view ends where the voxels' support does."""
+    scan, volume = gt.parallel2d(4, 29, 0.15, -3.0), gt.Volume((14, 5), 0.3)
+    A, exact = gt.Projector(scan, volume, device=any_device), gt.NumpyProjector(scan, volume)
+    for seed in range(5):
+        x = np.random.default_rng(seed).random(volume.shape, np.float32)
+        p = A(x)
+        expected = gt.os_em(exact, p.astype(float), 3).image
+        np.testing.assert_allclose(gt.os_em(A, p, 3).image, expected, atol=1e-4 * expected.max())
+
+
 @pytest.mark.parametrize("subsets", [1, 4])
 def test_blocks_of_views(fan: Fan, matrix: MatrixOperator, subsets: int) -> None:
     _, _, b = fan

@@ -172,13 +172,13 @@ def test_each_file_of_a_folder_is_a_view(tmp_path: Path) -> None:
 
 
 def test_views_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
-    """Numbers count as such, capitals as small letters."""
+    """Numbers count as such, capitals as small letters, and a name comes before those that go on from it."""
     pages = drawn("uint16")
-    names = ["x2.tif", "X3.TIF", "x10.tiff", "x1.TIFF"]
-    for number, name in zip((1, 2, 3, 0), names, strict=True):
+    names = ["x2.tif", "X3.TIF", "x10.tiff", "x1.TIFF", "X.tif"]
+    for number, name in zip((2, 3, 4, 1, 0), names, strict=True):
         exchange.write_pages(tmp_path / name, pages[:1] + np.uint16(number))
-    counts = gt.read_scan(tmp_path, 4, flat=9e4).counts()
-    np.testing.assert_array_equal(counts - counts[:1], np.arange(4)[:, np.newaxis, np.newaxis] + 0 * counts)
+    counts = gt.read_scan(tmp_path, 5, flat=9e4).counts()
+    np.testing.assert_array_equal(counts - counts[:1], np.arange(5)[:, np.newaxis, np.newaxis] + 0 * counts)
 
 
 def test_a_file_of_other_pages_than_when_it_was_opened_is_refused(tmp_path: Path) -> None:

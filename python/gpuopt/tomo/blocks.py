@@ -50,10 +50,17 @@ class Blocks:
                 self._left.columns = self._inverse(self.parts[0], None)
             self.parts[0].columns = self._left.columns
         elif kept:
-            for part in self.parts:
-                part.columns = self._inverse(part, None)
+            self._keep_columns()
         if not whole:
             run.b = None  # the blocks have copies
+
+    def _keep_columns(self) -> None:
+        """C^-1 of all blocks. What only rounding lets a block's rays meet is small beside the sums of the others."""
+        sums = [self._column_sums(part, None) for part in self.parts]
+        largest = max([0.0, *map(self._backend.largest, sums)])
+        for part, columns in zip(self.parts, sums, strict=True):
+            self._backend.reciprocal(columns, NOTHING, largest)
+            part.columns = columns
 
     def rows(self, ones: Array) -> list[Array]:
         """R^-1 of each block; ``ones`` is an image's work array."""
@@ -73,8 +80,11 @@ class Blocks:
         return self._inverse(part, self._computed) if part.columns is None else part.columns
 
     def _inverse(self, part: Block, out: Array | None) -> Array:
-        ones = self.work[tuple(part.A.data_shape)]
-        self._backend.fill(ones, 1.0)
-        columns = part.A.back(ones, out=out)
+        columns = self._column_sums(part, out)
         self._backend.reciprocal(columns, NOTHING)
         return columns
+
+    def _column_sums(self, part: Block, out: Array | None) -> Array:
+        ones = self.work[tuple(part.A.data_shape)]
+        self._backend.fill(ones, 1.0)
+        return part.A.back(ones, out=out)

@@ -110,10 +110,11 @@ def _files(path: Path) -> list[Path]:
     return sorted(found, key=_natural)
 
 
-def _natural(path: Path) -> list[tuple[int, int, str]]:
-    """view_10 comes after view_9, and View_3.TIF after view_2.tif."""
-    parts = re.findall(r"\d+|\D+", path.stem.casefold() + "\0" + path.name, re.ASCII)
-    return [(0, int(part[:4000]), part) if part[0].isascii() and part[0].isdigit() else (1, 0, part) for part in parts]
+def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
+    """view_10 comes after view_9, View_3.TIF after view_2.tif, and view_1.tif after view.tif."""
+    parts = re.findall(r"\d+|\D+", path.stem.casefold(), re.ASCII)
+    key = [(0, int(part[:4000]), part) if part[0].isascii() and part[0].isdigit() else (1, 0, part) for part in parts]
+    return key, path.name
 
 
 def _size(path: Path, picture: Any) -> tuple[int, int]:
