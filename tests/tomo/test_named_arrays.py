@@ -112,3 +112,14 @@ def test_complex_arrays_are_refused(pair: str) -> None:
         with pytest.raises(ArrayError, match=r"^projections: .*real numbers"):
             call(np.ones(A.data_shape, complex))
     assert A.forward(np.ones(A.image_shape, int)).shape == A.data_shape
+
+
+@pytest.mark.parametrize("scan", [gt.parallel2d(24, 12), gt.fan(36, 40.0, 80.0, 16, 2.0)], ids=["parallel", "fan"])
+def test_a_matrix_is_filtered_as_the_array_that_it_is(scan: gt.Geometry, any_device: gpuopt.Device) -> None:
+    """NumPy's own never has a third axis."""
+    volume = gt.Volume((8, 8))
+    p = gt.sphere(3.0).project(scan, 2)
+    for A in (gt.NumpyProjector(scan, volume), gt.Projector(scan, volume, device=any_device)):
+        found = gt.fbp(A, np.asmatrix(p))
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, gt.fbp(A, p))

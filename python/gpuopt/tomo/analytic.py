@@ -254,6 +254,8 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     """Projections, weighted, filtered and back projected."""
     given = view_major(projections, axes)
     checks.shape("projections", given, A.geometry.shape, A.data_axes, "the geometry")
+    if isinstance(given, np.ndarray):
+        given = np.asarray(given)  # a matrix has two axes for ever
     if isinstance(given, np.ndarray) and isinstance(way.scan, Parallel) and given.dtype.kind == "f":
         check_centre(given, A.geometry, way.scan, way.rows.columns_reversed)
     operator = A if way.operator is None else way.operator
