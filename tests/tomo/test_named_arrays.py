@@ -114,6 +114,7 @@ def test_complex_arrays_are_refused(pair: str) -> None:
     assert A.forward(np.ones(A.image_shape, int)).shape == A.data_shape
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("scan", [gt.parallel2d(24, 12), gt.fan(36, 40.0, 80.0, 16, 2.0)], ids=["parallel", "fan"])
 def test_a_matrix_is_filtered_as_the_array_that_it_is(scan: gt.Geometry, any_device: gpuopt.Device) -> None:
     """NumPy's own never has a third axis."""
