@@ -28,10 +28,11 @@ class Blocks:
 
     The column sums of all blocks are kept if the backend's ``cache_bytes`` allow it; else each visit computes them,
     which costs a back projection. A block of all views keeps its own, and leaves them for later calls where its
-    operator takes them.
+    operator takes them. With ``compared`` those that are kept count as 0 where they are small beside the sums of all
+    blocks, not of their own alone: what rounding lets the rays of a block meet has no weight there.
     """
 
-    def __init__(self, run: Run, blocks: list[np.ndarray]) -> None:
+    def __init__(self, run: Run, blocks: list[np.ndarray], compared: bool = False) -> None:
         A, backend = run.A, run.backend
         self._backend = backend
         self.work = dict[tuple[int, ...], Array]()
@@ -49,13 +50,15 @@ class Blocks:
             if self._left.columns is None:
                 self._left.columns = self._inverse(self.parts[0], None)
             self.parts[0].columns = self._left.columns
+        elif kept and compared:
+            self._keep_compared()
         elif kept:
-            self._keep_columns()
+            for part in self.parts:
+                part.columns = self._inverse(part, None)
         if not whole:
             run.b = None  # the blocks have copies
 
-    def _keep_columns(self) -> None:
-        """C^-1 of all blocks. What only rounding lets a block's rays meet is small beside the sums of the others."""
+    def _keep_compared(self) -> None:
         sums = [self._column_sums(part, None) for part in self.parts]
         largest = max([0.0, *map(self._backend.largest, sums)])
         for part, columns in zip(self.parts, sums, strict=True):

@@ -16,7 +16,7 @@ from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filters import convolved, host_response, response_of
 
 _ROWS_AT_ONCE = 48  # of a thread: rows of 2500 floats stay in its cache
-_LARGE = 1e15  # smaller ones stay within float32 when they are filtered, whatever the scan; as in filter.cl
+_LARGE = 1e15  # smaller ones, filtered, are float32's in scans of up to a thousand kilometres; as in filter.cl
 _ALONE = 1 << 17  # Fewer pixels are filtered before threads have started.
 
 

@@ -377,7 +377,7 @@ def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray
             run.masked(run.image)
             run.rescale(spare, work)  # else b / A x - 1 would be -1 to rounding where x0 is large
         del work
-        visited = Blocks(run, blocks)
+        visited = Blocks(run, blocks, compared=True)
         inverses = {shape: backend.full(shape, 0.0) for shape in visited.work}
         for _ in range(run.iterations):
             began, norms, source = time.perf_counter(), list[Norms](), run.image

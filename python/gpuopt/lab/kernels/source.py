@@ -12,6 +12,7 @@ from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_
 
 MOST_DEEP = 50
 MOST_BYTES = 4_000_000  # of a text with its includes
+# A comment, or a text in quotes, within which none begins.
 _COMMENT = re.compile(r"""/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
@@ -155,13 +156,7 @@ def _safe(name: str) -> str:
 
 def bare(text: str) -> str:
     """The text as a preprocessor sees it: lines put together, without comments and the contents of strings."""
-    joined = _SPLICE.sub("", text)
-    return re.sub(
-        r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
-        lambda found: '""' if found[0][0] in "\"'" else " ",
-        joined,
-        flags=re.DOTALL,
-    )
+    return _COMMENT.sub(lambda found: '""' if found[0][0] in "\"'" else " ", _SPLICE.sub("", text))
 
 
 # What a kernel that is not trusted must not use, with why. A finding refuses the kernel; it is no accusation.

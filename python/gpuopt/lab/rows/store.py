@@ -157,7 +157,7 @@ class Store:
 
     ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
     drops). ``unsaved`` are the rows that could not be written; each append, and ``flush``, tries them again first. Rows
-    that were appended together are in the file together, or not at all.
+    that were appended together are in the file together, or not at all; those of a file that is gone are written again.
     ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows, but of
     a store that was read before it became one. Nor does a file that holds something else and not one row: it is
     somebody's.
@@ -327,10 +327,8 @@ class Store:
             if self._end is not None and there.st_size > self._end and stat.S_ISREG(there.st_mode):
                 self._note(SHARED)
             start = self._mend(fd)
-            before = self._rows[: len(self._rows) - len(self.unsaved)] if stat.S_ISREG(there.st_mode) else []
-            if before and start == 0:
-                self._note(REMOVED)
-                lines = b"".join(map(_line, before)) + lines
+            if start == 0 and stat.S_ISREG(there.st_mode):
+                lines = self._gone() + lines
             try:
                 written = os.write(fd, lines)
                 if written < len(lines):
@@ -342,6 +340,13 @@ class Store:
                     os.ftruncate(fd, start)
                 raise
             self._end = start + len(lines)
+
+    def _gone(self) -> bytes:
+        """The lines of rows that were in a file which is there no more."""
+        before = self._rows[: len(self._rows) - len(self.unsaved)]
+        if before:
+            self._note(REMOVED)
+        return b"".join(map(_line, before))
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
