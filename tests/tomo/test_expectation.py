@@ -83,10 +83,15 @@ def test_an_interrupt_before_the_first_iteration_leaves_an_image_to_start_from(a
     np.testing.assert_allclose(again, algorithm(A, p, 3, mask=mask).image, rtol=1e-6)
 
 
-def test_a_view_that_only_rounding_lets_graze_the_volume_changes_nothing(any_device: gpuopt.Device) -> None:
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_view_that_only_rounding_lets_graze_the_volume_changes_nothing(
+    any_device: gpuopt.Device, kept: bool
+) -> None:
     """The last pixel of the first view ends where the voxels' support does."""
     scan, volume = gt.parallel2d(4, 29, 0.15, -3.0), gt.Volume((14, 5), 0.3)
     A, exact = gt.Projector(scan, volume, device=any_device), gt.NumpyProjector(scan, volume)
+    if not kept:
+        A.backend.cache_bytes = 0
     for seed in range(5):
         x = np.random.default_rng(seed).random(volume.shape, np.float32)
         p = A(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +29,9 @@ class Blocks:
 
     The column sums of all blocks are kept if the backend's ``cache_bytes`` allow it; else each visit computes them,
     which costs a back projection. A block of all views keeps its own, and leaves them for later calls where its
-    operator takes them. With ``compared`` those that are kept count as 0 where they are small beside the sums of all
-    blocks, not of their own alone: what rounding lets the rays of a block meet has no weight there.
+    operator takes them. With ``compared`` they count as 0 where they are small beside the sums of all blocks, not of
+    their own alone: what rounding lets the rays of a block meet has no weight there. Where they are not kept, this
+    costs one more back projection of each block.
     """
 
     def __init__(self, run: Run, blocks: list[np.ndarray], compared: bool = False) -> None:
@@ -37,6 +39,7 @@ class Blocks:
         self._backend = backend
         self.work = dict[tuple[int, ...], Array]()
         self.parts = list[Block]()
+        self._largest: float | None = None  # of all blocks' column sums; None: each block's own counts
         whole = len(blocks) == 1 and np.array_equal(blocks[0], np.arange(A.views))
         self._left = (A._sums if whole else None) or Sums()
         for block in blocks:
@@ -50,20 +53,19 @@ class Blocks:
             if self._left.columns is None:
                 self._left.columns = self._inverse(self.parts[0], None)
             self.parts[0].columns = self._left.columns
-        elif kept and compared:
-            self._keep_compared()
         elif kept:
-            for part in self.parts:
-                part.columns = self._inverse(part, None)
+            sums = [self._column_sums(part, None) for part in self.parts]
+            self._largest = self._largest_of(sums) if compared else None
+            for part, columns in zip(self.parts, sums, strict=True):
+                backend.reciprocal(columns, NOTHING, self._largest)
+                part.columns = columns
+        elif compared:
+            self._largest = self._largest_of(self._column_sums(part, self._computed) for part in self.parts)
         if not whole:
             run.b = None  # the blocks have copies
 
-    def _keep_compared(self) -> None:
-        sums = [self._column_sums(part, None) for part in self.parts]
-        largest = max([0.0, *map(self._backend.largest, sums)])
-        for part, columns in zip(self.parts, sums, strict=True):
-            self._backend.reciprocal(columns, NOTHING, largest)
-            part.columns = columns
+    def _largest_of(self, sums: Iterable[Array]) -> float:
+        return max(map(self._backend.largest, sums), default=0.0)
 
     def rows(self, ones: Array) -> list[Array]:
         """R^-1 of each block; ``ones`` is an image's work array."""
@@ -71,7 +73,7 @@ class Blocks:
             return [self._left.rows]
         self._backend.fill(ones, 1.0)
         rows = [part.A.forward(ones) for part in self.parts]
-        largest = max([0.0, *map(self._backend.largest, rows)])
+        largest = self._largest_of(rows)
         for sums in rows:
             self._backend.reciprocal(sums, NOTHING, largest)
         if len(rows) == 1:
@@ -84,7 +86,7 @@ class Blocks:
 
     def _inverse(self, part: Block, out: Array | None) -> Array:
         columns = self._column_sums(part, out)
-        self._backend.reciprocal(columns, NOTHING)
+        self._backend.reciprocal(columns, NOTHING, self._largest)
         return columns
 
     def _column_sums(self, part: Block, out: Array | None) -> Array:
