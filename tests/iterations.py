@@ -11,6 +11,12 @@ import gpuopt.tomo as gt
 from gpuopt.tomo.numpy_projector import NumpyBackend
 
 
+class Frugal(NumpyBackend):
+    """Keeps no weights of blocks."""
+
+    cache_bytes = 0
+
+
 class MatrixOperator(gt.Operator):
     """A matrix whose rows are the views: all that the iterations ask for."""
 

@@ -11,11 +11,10 @@ import pytest
 import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError, UnsupportedError
-from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.ordering import ORDERS, blocks_of, visits
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.reference_inputs import reference_inputs
-from iterations import TABLE, B, MatrixOperator, trail
+from iterations import TABLE, B, Frugal, MatrixOperator, trail
 from rays import apart
 
 ALL: list[tuple[Any, dict[str, Any]]] = [(gt.sirt, {}), (gt.sart, {}), (gt.os_sart, {"subsets": 4}), (gt.cgls, {})]
@@ -84,12 +83,6 @@ def test_rays_and_voxels_that_meet_nothing_are_left_alone() -> None:
         np.testing.assert_allclose(result.image[:2], [1, 2], atol=1e-3)
         assert result.image[2] == 7
         assert result.image[3] == 8
-
-
-class Frugal(NumpyBackend):
-    """Keeps no weights of blocks."""
-
-    cache_bytes = 0
 
 
 def test_weights_that_are_not_kept_are_the_same(
