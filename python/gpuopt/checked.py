@@ -220,6 +220,8 @@ def _told(
         return misfit
     if isinstance(error, ImportError) and (extra := _EXTRAS.get(str(error.name).partition(".")[0])) is not None:
         return Error(f"{function.__name__} needs {error.name}, which is not installed: pip install 'gpuopt[{extra}]'")
+    if isinstance(error, ValueError) and str(error).startswith("Key backend:"):  # as matplotlib is imported
+        return Error(f"MPLBACKEND: {error}; unset it")
     if isinstance(error, MemoryError):
         return HostMemoryError(f"the host's memory does not hold this ({error}); give a smaller size")
     parameters = list(inspect.signature(function).parameters.values())

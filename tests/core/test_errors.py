@@ -334,3 +334,12 @@ def test_programs_that_take_underflow_for_an_error(any_device: gpuopt.Device, tm
     """Terms that vanish are zeros, as by NumPy's own settings."""
     lines = told(UNDER.format(folder=str(tmp_path)))
     assert lines == ["1", "True", "ok True True", "raise"]
+
+
+def test_a_backend_that_matplotlib_does_not_know(tmp_path: Path) -> None:
+    rows = Path(__file__).parents[2] / "results/cpu-2core/papers/intel-gemm-wide/rows.jsonl"
+    call = f"lab.Study.load({str(rows)!r}).save_plots({str(tmp_path)!r})"
+    code = f"import gpuopt\nfrom gpuopt import lab\ntry:\n    {call}\nexcept gpuopt.Error as error:\n    print(error)"
+    [line] = told(code, MPLBACKEND="nonsense")
+    assert line.startswith("MPLBACKEND: ")
+    assert line.endswith("; unset it")

@@ -149,7 +149,7 @@ class Whole(int):
 
 @pytest.mark.parametrize(
     "known",
-    [{"n": given} for given in (None, [1], 1j, np.zeros(2), np.zeros((), "i4,f4")[()], np.timedelta64(1), b"a")]
+    [{"n": given} for given in (None, [1], 1j, np.zeros(2), np.zeros((), "i4,f4")[()], np.timedelta64(1, "s"), b"a")]
     + [[1], {1: 2}, {}, None, "n"],
     ids=str,
 )

@@ -53,6 +53,12 @@ def test_a_text_without_a_kernel_is_told(any_device: gpuopt.Device, tmp_path: Pa
     assert (found.word, found.says) == ("compile", "other.cl holds no kernel")
 
 
+def test_a_variable_between_launches_is_found_behind_macros_too(any_device: gpuopt.Device) -> None:
+    """By the compiler, which takes it where no option names OpenCL C 1.2 (NVIDIA)."""
+    text = SCALED.replace("__kernel", "#define WORD __global\n#define KIND int\nWORD KIND count;\n__kernel", 1)
+    assert lab.judge(text, own_kernels.scaled(), device=any_device, n=1000).word in ("refused", "compile")
+
+
 @pytest.mark.parametrize(("tolerance", "what"), [(10.0, "zeros"), (1e-3, "inputs rounded"), (4.0, "x itself")])
 def test_a_task_that_wrong_results_pass_is_refused(any_device: gpuopt.Device, tolerance: float, what: str) -> None:
     with pytest.raises(TaskError, match=what):

@@ -31,5 +31,9 @@ def test_what_a_device_keeps_back_is_left_to_it(
     fill = scrub.scrubber(device)
     fill(5, True)
     fill(6, False)
-    wanted = device.local_bytes - device.local_bytes // 64 if filled is None else int(filled * device.local_bytes)
-    assert asked == ([wanted] * 2 if wanted else [])
+    nearly = device.local_bytes - device.local_bytes // 64
+    wanted = nearly if filled is None else int(filled * device.local_bytes)
+    if filled == 1 and "NVIDIA" in device.platform:
+        assert asked == [wanted, nearly, nearly]
+    else:
+        assert asked == ([wanted] * 2 if wanted else [])

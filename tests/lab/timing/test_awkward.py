@@ -71,13 +71,13 @@ def test_the_table_of_mutants_fits_the_kernels(mutant: object, tmp_path: Path) -
 def test_planted_faults_are_found_before_anything_is_timed(
     any_device: gpuopt.Device, mutant: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if any_device.type != "cpu":
+        pytest.skip("what strays on a GPU ends later calls of the process; the attack's mutants have processes")
     tool.plant(mutant, tmp_path)
     monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(tmp_path))
     words = shlex.split(mutant.study)  # type: ignore[attr-defined]
     problem = problem_of(words)
     configuration = complete(problem.workload, Configuration(words[-1]))
-    if mutant in tool.PAST_INPUTS and any_device.type != "cpu":
-        pytest.skip("reads beside a GPU's memory do not show: its pages cannot be protected from here")
     try:
         problem.prepare(configuration, any_device)
     except UnsupportedError as error:

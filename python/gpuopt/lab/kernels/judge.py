@@ -18,7 +18,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.kernels.audits import TaskError
 from gpuopt.lab.kernels.kernel import Chosen, Kernel
-from gpuopt.lab.kernels.source import bare, source_of
+from gpuopt.lab.kernels.source import bare, in_first_language, source_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
 from gpuopt.lab.kernels.trial import Trial
 from gpuopt.lab.kernels.verdicts import Verdict
@@ -88,7 +88,7 @@ def judge(  # long: half of it is its arguments and what users read of them
         launch=launch,
         stages=stages if stages is not None or launch is not None else _renamed(own.stages, name),
         constraints=[*kept, *([constraints] if isinstance(constraints, str) else constraints)],
-        options=options or own.options,
+        options=in_first_language(options or own.options) if level == "judge" else options or own.options,
     )
     if isinstance(configuration, Configuration) and configuration.variant == own.label:  # as the task is called
         configuration = configuration.parameters

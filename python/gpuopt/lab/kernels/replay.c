@@ -102,12 +102,18 @@ static cl_device_id find_device(const char* platform_part, const char* device_pa
     cl_platform_id platforms[64];
     cl_device_id devices[64];
     cl_uint platform_count, device_count, i, j;
+    cl_int code;
     char name[1024];
     check(clGetPlatformIDs(64, platforms, &platform_count), "clGetPlatformIDs");
     for (i = 0; i < platform_count && i < 64; ++i) {
         check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof name, name, NULL), "clGetPlatformInfo");
         if (!strstr(name, platform_part)) continue;
-        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 64, devices, &device_count) != CL_SUCCESS) continue;
+        code = clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 64, devices, &device_count);
+        if (code != CL_SUCCESS) {
+            if (code != CL_DEVICE_NOT_FOUND)
+                fprintf(stderr, "%s: its devices cannot be listed: code %d\n", name, (int)code);
+            continue;
+        }
         for (j = 0; j < device_count && j < 64; ++j) {
             check(clGetDeviceInfo(devices[j], CL_DEVICE_NAME, sizeof name, name, NULL), "clGetDeviceInfo");
             if (strstr(name, device_part)) return devices[j];

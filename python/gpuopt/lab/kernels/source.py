@@ -180,8 +180,8 @@ def refusals(text: str, on_gpu: bool, options: str = "") -> list[str]:
     """Constructs of a kernel that is not trusted which are refused, each in words. GPUs may have inline assembly: it
     cannot leave the device there.
 
-    Variables that live between launches are looked for in the text, where macros can hide them. Compilers of OpenCL C
-    1.x, which they take where no option names another, refuse all of them; so a later language is refused whole. Where
+    Variables that live between launches are looked for in the text, where macros can hide them. Compilers refuse all of
+    them in OpenCL C 1.x, where an option names it (``in_first_language``); so a later language is refused whole. Where
     the text does not show where functions begin and end, nothing is said of them.
     """
     plain = bare(text)
@@ -192,6 +192,12 @@ def refusals(text: str, on_gpu: bool, options: str = "") -> list[str]:
     if any(_keeps_variables(_branches(plain, first), braced) for first in (True, False)):
         found.append(_KEEPS)
     return found
+
+
+def in_first_language(options: str) -> str:
+    """Options that name OpenCL C 1.2 where they named no language: NVIDIA's compiler takes variables that live between
+    launches then."""
+    return options if "-cl-std=" in options else f"{options} -cl-std=CL1.2".strip()
 
 
 def _branches(text: str, first: bool) -> str:
