@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc
-import inspect
 import itertools
 import math
 import os
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gpuopt._core import DeviceArray
+from gpuopt.signals import let_through
 
 Test = Callable[[Any], bool]
 
@@ -248,7 +248,8 @@ def is_path_of_bytes(value: Any) -> bool:
     """Whether it is an object whose path is bytes, such as the entries of os.scandir(b"."), and no bytes itself."""
     try:
         return isinstance(value, os.PathLike) and isinstance(os.fspath(value), bytes)
-    except Exception:  # an object's own __fspath__ may raise anything
+    except Exception as error:  # an object's own __fspath__ may raise anything
+        let_through(error)
         return False
 
 
@@ -258,8 +259,7 @@ def _path(value: Any) -> bool:
     try:
         return b"\0" not in os.fsencode(value)
     except Exception as error:  # an object's own __fspath__ may raise anything
-        if of_signal(error) is not None:
-            raise
+        let_through(error)
         return False
 
 
@@ -296,30 +296,6 @@ _PLAIN: dict[Any, Test] = {
 
 
 # ---------------------------------------------------------------- objects that raise where they are looked at
-
-
-def of_signal(error: BaseException | None) -> Exception | None:
-    """The exception that a handler of a signal raised, if this one is that or was made of it (``from``): such a handler
-    runs, and raises, anywhere in a call."""
-    while isinstance(error, Exception):
-        trace = error.__traceback__
-        while trace is not None:
-            if _handles_signals(trace.tb_frame):
-                return error
-            trace = trace.tb_next
-        error = error.__cause__
-    return None
-
-
-def _handles_signals(frame: types.FrameType) -> bool:
-    """Whether its function was called as a handler is: by a signal's number and a frame."""
-    code, given = frame.f_code, frame.f_locals
-    names = code.co_varnames[: code.co_argcount]
-    arguments = [given.get(name) for name in names]
-    if code.co_flags & inspect.CO_VARARGS:
-        arguments += given.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
-    pairs = itertools.pairwise(arguments)
-    return any(type(one) is int and type(other) is types.FrameType for one, other in pairs)
 
 
 def raised_by(value: Any, error: BaseException, deepest: int = 2) -> str | None:

@@ -11,9 +11,10 @@ from numpy.typing import DTypeLike
 
 from gpuopt import _core
 from gpuopt._core import ArrayError, DeviceArray, ParameterError
-from gpuopt.annotations import is_real, of_signal
+from gpuopt.annotations import is_real
 from gpuopt.checked import ArrayIndexError, ArrayTypeError, ParameterTypeError, checked
 from gpuopt.selection import Selector, select
+from gpuopt.signals import let_through
 
 Array = TypeVar("Array", np.ndarray, DeviceArray)
 
@@ -354,8 +355,7 @@ def rows(array: DeviceArray, index: _Operand) -> DeviceArray:
         try:
             first, end, step = index.indices(length)
         except Exception as error:  # an object's own __index__ may raise anything
-            if of_signal(error) is not None:
-                raise
+            let_through(error)
             raise ArrayTypeError(f"index: it is no slice of whole rows ({error}); give one such as a[2:5]") from error
         if step != 1:
             raise ArrayError(f"index: rows of a DeviceArray follow one another, and its step is {step}; leave it out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -21,6 +20,7 @@ from gpuopt.lab.rows.audit_bounds import KnownProfile
 from gpuopt.lab.rows.audit_facts import FileAudit, Ledger, Report, alike
 from gpuopt.lab.rows.audit_rules import Fields
 from gpuopt.lab.rows.schema import ResultsError
+from gpuopt.signals import is_file, is_folder, let_through
 from gpuopt.workloads.microbench import ceilings
 
 PROFILES, ROWS = "*profile*.json", "*.jsonl"
@@ -68,7 +68,7 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     beside = {
         profile
         for path in map(Path, asked)
-        if os.path.isfile(path)
+        if is_file(path)
         for folder in path.resolve().parents[:2]
         for profile in folder.glob(PROFILES)
     }
@@ -92,12 +92,12 @@ def _files(path: Path) -> list[Path]:
     """The path itself, or the results files and profiles at any depth of a folder."""
     if leads_nowhere(path):
         raise ResultsError(f"cannot read {path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
-    if os.path.isdir(path):
+    if is_folder(path):
         found = under(path, ROWS) + [file for file in under(path, PROFILES) if file.suffix == ".json"]
         if not found:
             raise ResultsError(f"{path}: no file NAME.jsonl in this folder; `gpuopt study` writes them")
         return found
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise ResultsError(f"there is no results file, profile or folder {path}")
     return [path]
 
@@ -111,6 +111,7 @@ def _profile(file: Path) -> Profile:
     try:
         return Profile.from_json(file.read_bytes())
     except OSError as error:
+        let_through(error)
         raise ResultsError(f"cannot read {file}: {error.strerror}") from error
     except ParameterError as error:
         raise ParameterError(f"{file}: {error}") from error

@@ -34,12 +34,12 @@ from gpuopt.annotations import (
     is_real,
     is_seed,
     is_text,
-    of_signal,
     raised_by,
     test_of,
     words,
 )
 from gpuopt.other_names import meant
+from gpuopt.signals import let_through, of_signal
 from gpuopt.tracing import TRACING, clock, note
 
 EXACT = 2**53  # integers below it are floats
@@ -196,8 +196,7 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
             with np.errstate(under="ignore"):  # NumPy's own default, on which formulas rely
                 return function(*given, **asked)
         except Exception as error:
-            if (raised := of_signal(error)) is not None:
-                raise raised from raised.__cause__
+            let_through(error)
             if isinstance(error, Error):
                 raise
             told = _told(function, args, keywords, error)
@@ -385,6 +384,7 @@ def _listed(name: str, value: Any, hint: Any) -> Any:
     try:
         listed = list(itertools.islice(value, MOST_NUMBERS + 1 if numbers else None))
     except Exception as error:  # of the caller's own object
+        let_through(error)
         raise ParameterTypeError(f"{name}: it cannot be listed ({error}); give {words(hint)}") from error
     if numbers and len(listed) > MOST_NUMBERS:  # as of itertools.count()
         raise ParameterError(f"{name}: it goes on after {MOST_NUMBERS:,}; give fewer whole numbers")

@@ -13,6 +13,7 @@ import click
 from gpuopt import files
 from gpuopt._core import Error
 from gpuopt.command_errors import Failure
+from gpuopt.signals import is_file, let_through
 
 
 class _Writable(click.Path):
@@ -75,7 +76,7 @@ def shown(path: Path) -> Path:
 
 def refuse_read(option: str, path: Path, read: Iterable[str | Path]) -> None:
     """Raises Failure where ``path`` is a file that is ``read``, by whatever name or link."""
-    if identity(path) in {identity(one) for one in read if os.path.isfile(one)}:
+    if identity(path) in {identity(one) for one in read if is_file(one)}:
         raise Failure(f"{option}: {shown(path)} is what is studied; name another file")
 
 
@@ -83,7 +84,7 @@ def refuse_replacing(read: Iterable[str | Path], written: Iterable[Path]) -> Non
     """Raises Failure where a file that is ``read`` would be ``written``, by whatever name or link."""
     taken = {identity(path): shown(path) for path in written}
     for one in read:
-        if os.path.isfile(one) and (path := taken.get(identity(one))) is not None:
+        if is_file(one) and (path := taken.get(identity(one))) is not None:
             raise Failure(f"{shown(Path(one))}: it is read, and {path} is written; give another --out")
 
 
@@ -98,7 +99,7 @@ def check_outputs(
     set aside; and where the folder of a table is missing, unless it is that of the rows, which is made. ``drawn`` are
     patterns of the names of what is drawn beside the rows."""
     folder = Path(os.path.realpath(rows.parent))
-    read = [one for one in read if os.path.isfile(one)]
+    read = [one for one in read if is_file(one)]
     taken = {identity(path): path for path in (*matching(rows.parent, drawn), rows)}
     refuse_replacing(read, taken.values())
     goes = {same: f"where {'the rows go' if path == rows else 'the study draws'}, too" for same, path in taken.items()}
@@ -127,7 +128,8 @@ def matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
     """What is in a folder, which may be missing, with a name of these patterns."""
     try:
         return [folder / name for name in sorted(os.listdir(folder)) if _is_of(name, patterns)]
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return []
 
 
@@ -135,6 +137,7 @@ def identity(path: str | Path) -> object:
     """The same for all names of a file."""
     try:
         there = os.stat(path)
-    except OSError:  # it is made later
+    except OSError as error:  # it is made later
+        let_through(error)
         return os.path.realpath(path)
     return there.st_dev, there.st_ino

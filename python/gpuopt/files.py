@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gpuopt._core import Error, ParameterError
+from gpuopt.signals import exists, is_file, let_through, make_folders, real_path, suppressing
 
 OTHER_FILE = "free some space, or name another file"
 OTHER_CACHE = "free some space, or set GPUOPT_CACHE_DIR to another folder"
@@ -34,7 +35,7 @@ class WriteError(Error, OSError):
 
 def refuse_irregular(name: str, path: str | PathLike[str]) -> None:
     """Raises ParameterError for a folder, a device or a pipe: the last two may keep a reader for ever."""
-    if os.path.exists(path) and not os.path.isfile(path):  # False for a name that is too long, as Path's is not
+    if exists(path) and not is_file(path):
         raise ParameterError(f"{name}: {shown(path)} is no regular file; name a file")
 
 
@@ -46,7 +47,7 @@ def read_up_to(file: BinaryIO, most: int) -> bytes:
 def under(folder: str | PathLike[str], pattern: str) -> list[Path]:
     """The files at any depth of a folder whose names are of a pattern such as "*.jsonl", in order: no folders, and no
     links that lead to none."""
-    return sorted(path for path in Path(folder).rglob(pattern) if os.path.isfile(path))
+    return sorted(path for path in Path(folder).rglob(pattern) if is_file(path))
 
 
 def shown(path: str | PathLike[str]) -> str:
@@ -58,17 +59,19 @@ def leads_nowhere(path: str | PathLike[str]) -> bool:
     """Whether a path is relative and the working directory was removed."""
     try:
         return not (os.path.isabs(path) or os.getcwd())
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return True
 
 
 def _real(path: str | PathLike[str]) -> Path:
     """Where links of a path lead. Raises WriteError where the working directory is gone, ParameterError for a NUL."""
     try:
-        return Path(os.path.realpath(path))
+        return Path(real_path(path))
     except ValueError as error:
         raise ParameterError(f"path: {os.fspath(path)!r} is no path ({error}); name a file") from error
     except OSError as error:
+        let_through(error)
         raise refused(path, error, "name another place") from error
 
 
@@ -83,7 +86,7 @@ def check_file(path: str | PathLike[str], make_folder: bool = False, over_rows: 
 
 def _refuse_rows(path: str | PathLike[str]) -> None:
     """Raises WriteError for a file of rows, raw or compact: measurements are never deleted."""
-    if not os.path.isfile(path):
+    if not is_file(path):
         return
     with _told(path, "name another file"), open(path, "rb") as file:
         head = read_up_to(file, _FIRST_ROW)
@@ -114,14 +117,16 @@ def _check_takes_files(path: str | PathLike[str], folder: Path, made: bool) -> N
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
+        let_through(error)
         raise refused(path, error, "name another place") from error
 
 
 def made_folder(path: str | PathLike[str]) -> Path:
     """The folder, which is made where it is missing. Raises WriteError."""
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
+        make_folders(path)
     except OSError as error:
+        let_through(error)
         raise refused(path, error, "name another folder") from error
     return Path(path)
 
@@ -183,16 +188,16 @@ def _beside(
     try:
         with _told(path, way_out):
             if make_folder:
-                target.parent.mkdir(parents=True, exist_ok=True)
+                make_folders(target.parent)
             with open(beside, "xb") as file:
-                with suppress(OSError):  # no such file yet, or a file system without modes
+                with suppressing(OSError):  # no such file yet, or a file system without modes
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 file.writelines(parts)
                 file.flush()
                 os.fsync(file.fileno())
         yield beside, target
     finally:
-        with suppress(OSError):
+        with suppressing(OSError):
             beside.unlink(missing_ok=True)
 
 
@@ -202,6 +207,7 @@ def _told(path: str | PathLike[str], way_out: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        let_through(error)
         raise refused(path, error, way_out) from error
 
 
@@ -221,7 +227,8 @@ def _kept(target: Path, aside: Path | None) -> Iterator[None]:
         os.link(target, aside)
     except FileExistsError:
         raise
-    except OSError:
+    except OSError as error:
+        let_through(error)
         shutil.copy2(target, aside)
     try:
         yield
@@ -239,7 +246,7 @@ def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteErr
         way_out = f"make the folder {Path(path).parent}"
     elif error.errno == errno.ENAMETOOLONG:
         way_out = "give a shorter name"
-    stands = "; what it held stands" * os.path.isfile(path)
+    stands = "; what it held stands" * is_file(path)
     made = WriteError(f"{path} cannot be written: {reason}{stands}. To go on, {way_out}")
     made.errno = error.errno
     return made
@@ -257,7 +264,7 @@ def holding(made: object) -> Iterator[None]:
 
 def _sync_folder(folder: Path) -> None:
     """Makes the new name outlive a power cut, where the file system can; the file is in place already."""
-    with suppress(OSError):
+    with suppressing(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from gpuopt.signals import let_through
+
 _ROOT = Path("/")  # tests put a made-up /proc and /sys here
 
 
@@ -72,7 +74,8 @@ def _free_pages() -> int | None:
     """What systems without /proc say."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
+    except (AttributeError, OSError, ValueError) as error:
+        let_through(error)
         return None
 
 
@@ -85,5 +88,6 @@ def text_of(path: Path) -> str | None:
     """What a file of /proc or /sys says; None where it cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None

@@ -26,6 +26,7 @@ from gpuopt.lab.workload import SurveyWorkload, Workload
 from gpuopt.problem import TooLargeError
 from gpuopt.registry import records
 from gpuopt.selection import select
+from gpuopt.signals import let_through
 
 ROWS_FILE = "rows.jsonl"
 OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
@@ -369,10 +370,11 @@ def _lock(place: Path, flags: int, rows: Path, way_out: str = "") -> None:
     click.get_current_context().call_on_close(partial(os.close, locked))
     try:
         fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except BlockingIOError as error:
+        let_through(error)
         raise Failure(f"another command writes to {shown(rows)} now; wait until it has ended{way_out}") from None
-    except OSError:
-        pass
+    except OSError as error:
+        let_through(error)
 
 
 def set_aside(rows: Path) -> None:

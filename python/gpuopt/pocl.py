@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpuopt.signals import let_through
+
 PLATFORM = "Portable Computing Language"
 
 
@@ -34,6 +36,7 @@ def unwritable_cache() -> dict[str, str] | None:
         with tempfile.TemporaryFile(dir=place) as file:
             file.write(b"x")
     except OSError as error:
+        let_through(error)
         return {"path": str(place), "reason": error.strerror or str(error)}
     return None
 

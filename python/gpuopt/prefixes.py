@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpuopt.signals import exists, let_through
+
 VENDORS = Path("etc", "OpenCL", "vendors")
 _WHEEL = "intel_opencl_rt-"  # of the extra `cpu`; how the folders of its metadata begin
 
@@ -35,16 +37,18 @@ def _libraries(prefix: Path) -> dict[str, bool]:
     found: dict[str, bool] = {}
     try:
         files = sorted((prefix / VENDORS).glob("*.icd"))
-    except OSError:  # a name that is too long
+    except OSError as error:  # a name that is too long
+        let_through(error)
         return found
     for file in files:
         try:
             named = Path(file.read_text(errors="replace").partition("\n")[0].strip())
-        except OSError:  # not ours to read
+        except OSError as error:  # not ours to read
+            let_through(error)
             continue
         # Wheels name a folder of the machine that made them: only the file name counts.
         places = [prefix / lib / named.name for lib in ("lib", "lib64")]
-        found[named.name] = any(map(os.path.exists, [named, *places] if named.is_absolute() else places))
+        found[named.name] = any(map(exists, [named, *places] if named.is_absolute() else places))
     return found
 
 
@@ -56,13 +60,15 @@ def _of_wheels() -> Iterator[str]:
     for entry in filter(os.path.isabs, sys.path):
         try:
             folders = sorted(name for name in os.listdir(entry) if name.startswith(_WHEEL) and name.endswith("-info"))
-        except OSError:  # a zip file, or no folder any more
+        except OSError as error:  # a zip file, or no folder any more
+            let_through(error)
             continue
         for folder in folders:
             try:
                 with open(Path(entry, folder, "RECORD"), encoding="utf-8", newline="") as record:
                     files = [row[0] for row in csv.reader(record) if row and row[0].endswith(".icd")]
-            except (OSError, ValueError, csv.Error):  # no wheel's
+            except (OSError, ValueError, csv.Error) as error:  # no wheel's
+                let_through(error)
                 continue
             for file in files:
                 above = Path(os.path.normpath(Path(entry, file))).parent

@@ -17,6 +17,7 @@ from typing import Any
 from gpuopt._core import ParameterError
 from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere
 from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.signals import exists, is_file, let_through, suppressing
 
 FOLDERS = ("GPUOPT_CACHE_DIR", "GPUOPT_KERNEL_DIR")  # variables; relative paths start where the command does
 RUN_NAME = "gpuopt_program"  # its __name__, so that what stands below `if __name__ == "__main__"` is left out
@@ -34,7 +35,7 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
     or it has no kernel."""
     if leads_nowhere(path):
         raise ParameterError(f"{path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
     with _ONE_AT_A_TIME:
         folder = path.resolve().parent
@@ -56,7 +57,7 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = given
-            with suppress(OSError):  # it was removed
+            with suppressing(OSError):  # it was removed
                 os.chdir(here)
             _forget(folder, searched, modules)
             sys.path[:], sys.argv[:] = searched, words
@@ -75,19 +76,20 @@ def _forget(folder: Path, searched: Sequence[str], modules: set[str]) -> None:
 
 def _found_in(folders: set[str], name: str) -> bool:
     """Whether a module was found in one of these folders."""
-    with suppress(Exception):  # an object that took a module's place may tell nothing
+    with suppressing(Exception):  # an object that took a module's place may tell nothing
         spec = sys.modules[name].__spec__
         if isinstance(spec, ModuleSpec):
             places = [*(spec.submodule_search_locations or [spec.origin or ""])]
             return any(os.path.dirname(place) in folders for place in places)
-    return any(os.path.exists(os.path.join(one, made)) for one in folders for made in (f"{name}.py", name))
+    return any(exists(os.path.join(one, made)) for one in folders for made in (f"{name}.py", name))
 
 
 def _working_directory() -> Path:
     """An empty path where it was removed."""
     try:
         return Path.cwd()
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return Path()
 
 
@@ -130,7 +132,7 @@ def _modules_of(path: Path) -> Iterator[Path]:
     for name in names:
         if name.partition(".")[0] in roots:
             file = folder / f"{name}.py"
-            with suppress(Exception):
+            with suppressing(Exception):
                 file = Path(sys.modules[name].__file__ or file)
             if file.is_file():
                 yield file

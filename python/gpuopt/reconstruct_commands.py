@@ -22,6 +22,7 @@ from gpuopt import files
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.command_errors import Failure
 from gpuopt.selection import select
+from gpuopt.signals import is_folder
 from gpuopt.tomo import checks, tiff_stacks
 from gpuopt.tomo.scan_files import count_views, read_angles
 from gpuopt.tomo.scan_source import check_memory
@@ -130,7 +131,7 @@ def _refuse_inputs(target: Path, path: Path, wanted: Wanted) -> None:
             read[f"the fields of {option}"] = level
     for what, name in read.items():
         taken = {os.path.realpath(name)}
-        if os.path.isdir(name):
+        if is_folder(name):
             taken |= {os.path.realpath(entry) for entry in os.scandir(name) if entry.is_file()}
         for told, written in ((f"{target}", target), (f"the picture {_picture_of(target)}", _picture_of(target))):
             place = os.path.realpath(written)

@@ -10,7 +10,7 @@ import functools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from gpuopt import _core, files, sealed
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, table_of
+from gpuopt.signals import let_through, suppressing
 
 Record = dict[str, Any]
 
@@ -70,7 +71,8 @@ def recorded() -> list[str]:
     """What tunings recorded something of, in order: workloads, and kernels of the user's own by their names."""
     try:
         return sorted(path.stem for path in tuned_dir().glob("*.json") if path.stem.isidentifier())
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return []
 
 
@@ -85,10 +87,11 @@ def user_records(workload: str) -> list[Record]:
     path = tuned_dir() / f"{workload}.json"
     try:
         os.stat(path)  # first: all else would take 15 us of a plain call
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError) as error:
+        let_through(error)
         return []
-    except OSError:  # told below
-        pass
+    except OSError as error:  # told below
+        let_through(error)
     content = sealed.read(path)
     if content is None:
         return []
@@ -131,6 +134,7 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     except files.WriteError:
         raise
     except OSError as error:
+        let_through(error)
         raise files.refused(path, error, files.OTHER_CACHE) from error
     return path
 
@@ -160,6 +164,7 @@ def remove_records(workload: str, wanted: Callable[[Record], bool]) -> list[Reco
     except files.WriteError:
         raise
     except OSError as error:
+        let_through(error)
         raise files.refused(path, error, files.OTHER_CACHE) from error
     return removed
 
@@ -175,7 +180,7 @@ def _text(records: Iterable[Record]) -> str:
 def _locked(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
+        with suppressing(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

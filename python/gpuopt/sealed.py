@@ -9,12 +9,12 @@ import os
 import stat
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from gpuopt import _core, files
 from gpuopt._core import Error
+from gpuopt.signals import let_through, make_folders, suppressing
 
 CHECKSUM = "sha256"
 MOST_BYTES = 64 << 20  # of a file: those of a hundred sittings have two
@@ -75,8 +75,9 @@ def made(place: Path) -> None:
         if place.parent == Path(_core.cache_dir()):
             _core.make_private_folder(place.name)
         else:
-            place.mkdir(parents=True, exist_ok=True)
+            make_folders(place)
     except OSError as error:
+        let_through(error)
         raise files.refused(place, error, files.OTHER_CACHE) from error
     except Error as error:
         raise files.WriteError(f"nothing can be kept there: {error}") from error
@@ -91,9 +92,11 @@ def read(path: Path) -> bytes | None:
                 if _is_own(file):
                     return files.read_up_to(file, MOST_BYTES)
             reason = f"{path} is no file, or another user's"
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError) as error:
+            let_through(error)
             return None
         except OSError as error:
+            let_through(error)
             reason = f"{path} cannot be read: {error.strerror}"
     warnings.warn(f"{path.name} is not used: {reason}", stacklevel=3)
     return None
@@ -116,9 +119,11 @@ def replaceable(path: Path, newest: int) -> bytes | None:
     try:
         with _opened(path) as file:
             own, content = _is_own(file), files.read_up_to(file, MOST_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError) as error:
+        let_through(error)
         return None
     except OSError as error:
+        let_through(error)
         raise files.refused(path, error, files.OTHER_CACHE) from error
     try:
         parsed(content, newest)
@@ -147,7 +152,7 @@ def set_aside(path: Path, content: bytes, reason: Exception) -> None:
     if isinstance(reason, NewerError) or isinstance(reason.__cause__, NewerError):
         told = f"{path} is not used: {reason}"
     else:
-        with suppress(OSError, StopIteration):
+        with suppressing(OSError, StopIteration):
             if path.read_bytes() == content:
                 other = next(aside(path))
                 path.rename(other)

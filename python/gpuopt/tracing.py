@@ -12,7 +12,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 
 from gpuopt import _core
 from gpuopt.remarks import remark
+from gpuopt.signals import let_through, suppressing
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -179,6 +179,7 @@ class trace:
         try:
             target = Path(os.fspath(path))
         except Exception as error:  # an object's own __fspath__ may raise anything
+            let_through(error)
             raise _core.ParameterError(f"path: it is a {type(path).__name__}; name a file") from error
         events = [
             {
@@ -229,7 +230,7 @@ def _part(span: Span) -> str:
 
 def _trace_process(wanted: str) -> None:
     whole, process = trace(), os.getpid()
-    with suppress(OSError):  # of a working folder that was removed
+    with suppressing(OSError):  # of a working folder that was removed
         wanted = os.path.join(os.getcwd(), wanted)  # the program may go elsewhere
     whole.__enter__()
 

@@ -95,6 +95,51 @@ def test_what_a_handler_raises_is_the_callers_own(any_device: gpuopt.Device) -> 
     assert run.stdout == "{'RuntimeError: time is over'}\n", run.stdout + run.stderr
 
 
+# A deadline's error is an OSError, as are those that gpuopt catches where a file cannot be read.
+DEADLINE = """
+import signal
+import numpy as np
+import gpuopt
+from gpuopt import molecule, problems
+
+fired = False
+
+def handler(*given):
+    global fired
+    fired = True
+    raise TimeoutError("time is over")
+
+signal.signal(signal.SIGALRM, handler)
+atoms, surface = problems.globule(20)
+random, told, lost = np.random.default_rng(2), set(), 0
+calls = [
+    lambda: molecule.surface_points(atoms, density=1.0),
+    lambda: molecule.grid(atoms, surface, 4.0),
+    lambda: gpuopt.solvation_energy(atoms, surface),
+]
+for call in calls:
+    call()
+    for _ in range(150):
+        fired = False
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 2e-3))
+            try:
+                while not fired:
+                    call()
+                lost += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Exception as error:
+            told.add(f"{type(error).__name__}: {error}")
+print(lost, told)
+"""
+
+
+def test_what_a_handler_raises_is_not_taken_for_an_error_of_the_system(any_device: gpuopt.Device) -> None:
+    run = subprocess.run([sys.executable, "-c", DEADLINE], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "0 {'TimeoutError: time is over'}\n", run.stdout + run.stderr
+
+
 def test_a_signal_while_a_kernel_is_built_changes_nothing(device: gpuopt.Device) -> None:
     """LLVM removes its temporary files at one (PoCL)."""
     code = textwrap.dedent(f"""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 FILE_LINES, FUNCTION_LINES = 400, 60
+MAY_SWALLOW = {"gpuopt.command_errors", "gpuopt.doctor"}  # commands: their process is gpuopt's own
 REASON = "# long: "  # on the first line of a function that is longer, with why
 
 
@@ -105,7 +107,32 @@ def refusals_without_a_reason(package: Path) -> list[str]:
     ]
 
 
+def _is_of_the_system(node: ast.expr | None) -> bool:
+    """Whether OSError, or a class of it, is among the exceptions that are named."""
+    kinds = [getattr(builtins, one.id, None) for one in ast.walk(node or ast.Tuple([])) if isinstance(one, ast.Name)]
+    return any(isinstance(kind, type) and issubclass(kind, OSError) for kind in kinds)
+
+
+def swallowed_signals(package: Path) -> list[str]:
+    """Where an OSError is caught and `gpuopt.signals` is not asked whether a signal's handler raised it. An `except`
+    that ends with a bare `raise` need not."""
+    found = []
+    for name, path in modules(package).items():
+        for node in [] if name in MAY_SWALLOW else ast.walk(ast.parse(path.read_text())):
+            called = {ast.unparse(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+            if isinstance(node, ast.ExceptHandler) and _is_of_the_system(node.type):
+                again = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+                asks = again or called & {"let_through", "of_signal"}
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+                asks = not any(map(_is_of_the_system, node.args))
+            else:
+                continue
+            found += [] if asks else [f"{name}:{node.lineno}"]
+    return found
+
+
 CHECKS = [hidden_imports, borrowed_names, long_functions, long_files, code_from_data, refusals_without_a_reason]
+CHECKS.append(swallowed_signals)
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -124,7 +151,12 @@ from made import _core, inner
 from made.inner import public as shown
 
 def short():
-    return inner.__name__, inner.public
+    try:
+        return inner.__name__, inner.public
+    except OSError as error:
+        let_through(error)
+    with suppress(KeyError), suppressing(OSError):
+        pass
 
 def told(  # long: a list of what there is, in its order
     given,
@@ -140,6 +172,11 @@ BROKEN = {
     "refusals_without_a_reason": [
         "raise UnsupportedError('no')",
         "try:\n    pass\nexcept OSError as e:\n    raise _core.UnsupportedError('no') from e",
+    ],
+    "swallowed_signals": [
+        "try:\n    pass\nexcept OSError:\n    pass",
+        "try:\n    pass\nexcept (KeyError, FileNotFoundError) as e:\n    raise KeyError from e",
+        "with contextlib.suppress(ValueError, OSError):\n    pass",
     ],
     "code_from_data": ["import pickle", "from marshal import loads", "exec('1')", "x = eval('1')"],
 }

@@ -10,8 +10,9 @@ from numpy.typing import DTypeLike
 
 from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import check_faces, surface_of
-from gpuopt.io.text import AnyPath, FormatError, Numbers, mode_of, rows_of, whole
+from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, whole
 from gpuopt.molecule import Surface
+from gpuopt.signals import mode_of
 
 _HEADER_FIELDS = 4  # points or faces, spheres, density, probe radius
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
-from gpuopt.annotations import of_signal
 from gpuopt.checked import checked, real_dtype
 from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, floats, lines_of, shown
 from gpuopt.molecule import Molecule
+from gpuopt.signals import let_through
 
 _RECORD = re.compile(rb"ATOM\d*|HETATM(\d*|[A-Z\d]{5}|\*{5})", re.IGNORECASE)  # a serial number may be glued to it
 _GLUED = re.compile(rb"(?<=[\d.])(?=-)")  # "-100.123-200.456": columns that grew together
@@ -189,7 +189,6 @@ def _numeric(fields: list[bytes]) -> bool:
     try:
         floats(fields)
     except ValueError as error:
-        if of_signal(error) is not None:
-            raise
+        let_through(error)
         return False
     return True

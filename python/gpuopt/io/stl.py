@@ -15,6 +15,7 @@ from gpuopt.io.mesh import mean_normals, surface_of
 from gpuopt.io.text import AnyPath, FormatError, finite, opened
 from gpuopt.molecule import Surface
 from gpuopt.point_arrays import unit_vectors
+from gpuopt.signals import let_through
 
 _PART = re.compile(rb"^\s*(facet|vertex)\b", re.IGNORECASE | re.MULTILINE)
 _HEADER, _TRIANGLE = 84, 50  # bytes of the binary form
@@ -77,6 +78,7 @@ def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
     try:
         made: dict[str, Any] = load_stl(BytesIO(data))
     except Exception as error:  # what a broken file raises in a parser is anybody's guess
+        let_through(error)
         raise FormatError(path, None, f"trimesh cannot read it ({_brief(error)}); write the surface again") from error
     solids = [made] if "faces" in made else list(made.get("geometry", {}).values())
     corners = [np.asarray(solid["vertices"], np.float64).reshape(-1, 3, 3) for solid in solids]

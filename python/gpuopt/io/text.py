@@ -7,7 +7,6 @@ a carriage return, or both.
 
 from __future__ import annotations
 
-import os
 import stat
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -20,8 +19,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import Error
-from gpuopt.annotations import of_signal
 from gpuopt.point_arrays import LONGEST
+from gpuopt.signals import let_through, mode_of
 
 AnyPath = str | PathLike[str]
 LineOf = Callable[[int], int | None]  # the line on which a row stood; None in binary files
@@ -42,17 +41,6 @@ class FormatError(Error):
 
     def __str__(self) -> str:
         return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self._reason}"
-
-
-def mode_of(path: AnyPath) -> int | None:
-    """The system's mode of what has this name; None where nothing has it. ``os.path.exists`` and ``isfile`` drop what a
-    signal's handler raises, where that is an OSError."""
-    try:
-        return os.stat(path).st_mode
-    except (OSError, ValueError) as error:
-        if of_signal(error) is not None:
-            raise
-        return None
 
 
 @contextmanager
@@ -80,6 +68,7 @@ def system_errors(path: AnyPath, done: str, fix: str) -> Iterator[None]:
     except (FileNotFoundError, PermissionError):
         raise
     except OSError as error:
+        let_through(error)
         raise FormatError(path, None, f"it cannot be {done} ({error.strerror or error}); {fix}") from error
 
 
@@ -167,8 +156,7 @@ class Numbers:
         try:
             self._values.extend(floats(fields[: self._width]))
         except ValueError as error:
-            if of_signal(error) is not None:
-                raise
+            let_through(error)
             raise FormatError(
                 self._path, line, f"{shown(fields)} does not begin with {self._width} numbers; correct the line"
             ) from None

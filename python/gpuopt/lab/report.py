@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.sources import stored
 from gpuopt.lab.rows.study_rows import StudyRows, joined_info, joined_rows
 from gpuopt.lab.rows.table import Sheet, printable, wrapped
+from gpuopt.signals import is_file
 
 if TYPE_CHECKING:
     import pandas
@@ -51,7 +51,7 @@ class Study(StudyRows):
     @classmethod
     def load(cls, path: str | Path) -> Study:
         """The study stored at `path` (JSON lines). Raises ResultsError where there is none or it cannot be read."""
-        if not os.path.isfile(path):
+        if not is_file(path):
             raise ResultsError(f"path: there is no results file at {path}; lab.sweep and `gpuopt study` write one")
         rows, notes = stored(path)
         return cls(rows, notes=notes)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
-from gpuopt.annotations import is_integral, is_number, is_whole, of_signal
+from gpuopt.annotations import is_integral, is_number, is_whole
 from gpuopt.checked import real, unmasked
+from gpuopt.signals import let_through
 
 Float64Array = NDArray[np.float64]
 
@@ -153,6 +154,7 @@ def indices(name: str, given: Any, views: int) -> np.ndarray:
     except Error:
         raise
     except Exception as error:  # an object's own __array__ may raise anything
+        let_through(error)
         raise ParameterError(f"{name}: {error}; there are {views}, from 0") from error
     if not found.size or found.ndim > 1:
         raise ParameterError(f"{name}: give a list of at least one, or a slice that leaves one")
@@ -164,8 +166,7 @@ def view(given: Any, views: int) -> int:
     try:
         fits, told = is_integral(given) and -views <= int(given) < views, repr(given)
     except Exception as error:  # an object's own methods may raise anything
-        if of_signal(error) is not None:
-            raise
+        let_through(error)
         fits, told = False, f"a {type(given).__name__}"
     if not fits:
         raise ParameterError(f"view: {told} is none; there are {views}, from 0")

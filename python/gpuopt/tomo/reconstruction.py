@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 from gpuopt._core import ArrayError, DeviceArray, ParameterError
 from gpuopt.checked import ParameterTypeError, checked, real
 from gpuopt.progress import Bar
+from gpuopt.signals import let_through
 from gpuopt.tomo import checks
 from gpuopt.tomo.analytic import view_major
 from gpuopt.tomo.kinds import Given
@@ -105,6 +106,7 @@ def ends(answer: object) -> bool:
     try:
         return bool(answer)
     except Exception as error:  # of the caller's own object
+        let_through(error)
         raise ParameterTypeError(f"callback: it returned a {type(answer).__name__} ({error}); {told}") from error
 
 

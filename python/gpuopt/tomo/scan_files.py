@@ -12,6 +12,7 @@ import numpy as np
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.io.text import AnyPath, FormatError, floats, opened, rows_of, shown
+from gpuopt.signals import is_folder
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.data_exchange import SIGNATURE, DataExchange
@@ -247,7 +248,7 @@ def _path(argument: str, given: AnyPath) -> Path:
 
 
 def _source(path: Path) -> Source:
-    if os.path.isdir(path):
+    if is_folder(path):
         return TiffStack(path)
     with opened(path) as file:
         for begin in _USER_BLOCKS:

@@ -13,6 +13,7 @@ import numpy as np
 from gpuopt import host_memory
 from gpuopt._core import Error, ParameterError
 from gpuopt.io.text import FormatError, opened
+from gpuopt.signals import let_through
 from gpuopt.tomo.checks import Float64Array
 
 NUMERIC = "uif"  # kinds of dtypes that detectors count in
@@ -56,6 +57,7 @@ def reading(path: Path, form: str) -> Iterator[None]:
     except (Error, MemoryError):
         raise
     except Exception as error:  # what a broken file raises in a decoder is anybody's guess
+        let_through(error)
         raise FormatError(
             path, None, f"it cannot be read as {form} ({type(error).__name__}: {str(error)[:200]}); write it again"
         ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import numpy as np
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.io.text import FormatError, system_errors
+from gpuopt.signals import is_folder
 from gpuopt.tomo import checks
 from gpuopt.tomo.scan_source import Source, check_memory, reading
 
@@ -45,7 +45,7 @@ class TiffStack(Source):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._is_folder = os.path.isdir(path)  # False for a name that is too long, where Path's raises
+        self._is_folder = is_folder(path)
         self._files = _files(path) if self._is_folder else [path]
         with _picture(self._files[0]) as first:
             pages = self._pages_of(self._files[0], first)

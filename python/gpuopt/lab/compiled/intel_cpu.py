@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gpuopt.lab.compiled import elf, x86
 from gpuopt.lab.compiled.listing import Listing, ListingError
+from gpuopt.signals import let_through
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,1023}", re.ASCII)
 _VECTORIZED = re.compile(r"was successfully vectorized \((\d{1,4})\)|was not vectorized")
@@ -42,6 +43,7 @@ def listing(binary: bytes, kernel: str, log: str, local_size: Sequence[int] | No
             path.write_bytes(found_object)
             text, _ = x86.disassembled(path)
     except OSError as error:
+        let_through(error)
         raise ListingError(f"the object file cannot be written: {error.strerror or error}") from error
     function, notes = _form(x86.functions(text), kernel, local_size)
     found = x86.read_objdump(text, function)

@@ -13,12 +13,12 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from gpuopt import _core, files, sealed
 from gpuopt._core import Error
 from gpuopt.lab.compiled import tools
+from gpuopt.signals import let_through, suppressing
 
 FOLDER = "listings"
 SCHEMA = 1
@@ -32,7 +32,8 @@ def tool(path: str) -> str:
     version = tools.version(path)
     try:
         facts = os.stat(path)
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return ""
     return "" if version == "?" else f"{Path(path).name} {version} {facts.st_size} {facts.st_mtime_ns}"
 
@@ -70,9 +71,10 @@ def _read(key: str) -> list[str] | None:
             if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
                 return None
             found = _unpacked(files.read_up_to(file, LARGEST), key)
-    except (OSError, ValueError, zlib.error):
+    except (OSError, ValueError, zlib.error) as error:
+        let_through(error)
         return None
-    with suppress(OSError):  # those used last stay longest
+    with suppressing(OSError):  # those used last stay longest
         os.utime(path)
     return found
 
@@ -103,7 +105,7 @@ def _unpacked(content: bytes, key: str) -> list[str] | None:
 def _write(key: str, told: Sequence[str]) -> None:
     if sum(map(len, told)) > sealed.MOST_BYTES // 2 or len(content := _packed(key, told)) > LARGEST:
         return
-    with suppress(Error, OSError):  # a full disk, or a folder that is not ours
+    with suppressing(Error, OSError):  # a full disk, or a folder that is not ours
         place = sealed.folder(FOLDER)
         sealed.made(place)
         _make_room(place, len(content))
@@ -115,12 +117,12 @@ def _make_room(place: Path, more: int) -> None:
     found = []
     with os.scandir(place) as entries:
         for entry in entries:
-            with suppress(OSError):  # another process removed it
+            with suppressing(OSError):  # another process removed it
                 facts = entry.stat(follow_symlinks=False)
                 found.append((facts.st_mtime_ns, facts.st_size, entry.path))
     found.sort(reverse=True)
     for number, (_, size, path) in enumerate(found, 2):
         more += size
         if number > MOST_FILES or more > MOST_BYTES:
-            with suppress(OSError):
+            with suppressing(OSError):
                 os.unlink(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from gpuopt import pocl
 from gpuopt.lab.compiled import x86
 from gpuopt.lab.compiled.listing import Listing, ListingError
+from gpuopt.signals import let_through
 
 _MAGIC = b"poclbin\0"
 _HASH = re.compile(rb"[A-P]{2}/[A-P]{37}(?=\0)")
@@ -47,6 +48,7 @@ def object_files(binary: bytes, kernel: str, local_size: Sequence[int], cache: P
             raise ListingError(f"{folder} leads out of PoCL's cache")
         return sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True)
     except OSError as error:
+        let_through(error)
         raise ListingError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 

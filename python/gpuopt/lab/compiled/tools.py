@@ -10,12 +10,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
 from gpuopt._core import Error
+from gpuopt.signals import let_through, suppressing
 
 LIMIT_S = 60.0
 MOST_BYTES = 64 * 2**20  # of what a tool prints
@@ -79,6 +79,7 @@ def run(
                 start_new_session=True,
             )
         except OSError as error:
+            let_through(error)
             raise ToolError(f"{name} does not start: {error.strerror or error}") from error
         _RUNNING.add(process)
         try:
@@ -107,7 +108,7 @@ def end_all() -> None:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """It, and what it started."""
-    with suppress(ProcessLookupError, PermissionError):
+    with suppressing(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -115,7 +116,7 @@ def _ended(process: subprocess.Popen[bytes], limit_s: float) -> int:
     """The exit code, as soon as there is one; where the system cannot wake us, ``wait`` looks for it every 50 ms.
     Raises TimeoutExpired."""
     until = time.monotonic() + limit_s
-    with suppress(AttributeError, OSError):  # no Linux, or one before 5.3
+    with suppressing(AttributeError, OSError):  # no Linux, or one before 5.3
         descriptor = os.pidfd_open(process.pid)
         try:
             end = select.poll()

@@ -13,6 +13,7 @@ from gpuopt.lab.compiled.listing import MOST_INSTRUCTIONS, Instruction, Listing,
 from gpuopt.lab.compiled.loops import loops_of
 from gpuopt.lab.compiled.tools import ToolError
 from gpuopt.lab.compiled.x86_opcodes import Statement, is_float, read, statement
+from gpuopt.signals import let_through
 
 TOOLS = ("objdump", "llvm-objdump", *(f"llvm-objdump-{version}" for version in range(30, 13, -1)))
 _SHOWN = ("-d", "-r", "-M", "intel")
@@ -65,6 +66,7 @@ def disassembled(path: Path) -> tuple[str, str]:
     try:
         content = path.read_bytes()
     except OSError as error:
+        let_through(error)
         raise ToolError(f"{path} cannot be read: {error.strerror or error}") from error
     command = [tool, *_SHOWN, str(path)]
     (text,) = kept.texts([content, *_SHOWN], [kept.tool(tool)], lambda: [tools.run(command)])

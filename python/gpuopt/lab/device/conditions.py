@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -24,6 +24,7 @@ from gpuopt.lab.device.environment import clocks_now, device_state, gpu_processe
 from gpuopt.lab.rows.conditions import lines
 from gpuopt.lab.rows.facts import DeviceState
 from gpuopt.lab.rows.refusals import Conditions, bounds_remark, refusal
+from gpuopt.signals import let_through, suppressing
 
 __all__ = ["Conditions", "Sampler", "bounds_remark", "lines", "refusal"]
 
@@ -52,13 +53,13 @@ class Sampler:
         self._runnable: list[float] = []
         self._last: DeviceState = {}
         self._looked_s = -LOOKS_S
-        with suppress(Exception):
+        with suppressing(Exception):
             self._before = _Counters.now()
 
     def note(self) -> DeviceState:
         """What the host did since the last note: before the first block, after each, after the last. Of a window too
         short to tell, what the last note said."""
-        with suppress(Exception):  # a machine whose /proc is unlike others must not end a sweep
+        with suppressing(Exception):  # a machine whose /proc is unlike others must not end a sweep
             self._look()
             now = _Counters.now()
             before = self._before or now
@@ -93,7 +94,7 @@ class Sampler:
     def _look(self) -> None:
         """Counts the threads of others that run or wait now, while our own rest; not after each of many short visits,
         since it asks each thread of ours for its state."""
-        with suppress(Exception):
+        with suppressing(Exception):
             now = time.monotonic()
             if now - self._looked_s < LOOKS_S:
                 return
@@ -117,7 +118,7 @@ def _clocks_read(device: Device | None, seen: list[DeviceState]) -> Iterator[Non
     """Reads a GPU's clock and reasons to throttle every 20 ms into ``seen``, in a thread that ends with the block; does
     nothing for what has none to read."""
     readable = False
-    with suppress(Exception):
+    with suppressing(Exception):
         readable = clocks_now(device) is not None
     if not readable:
         yield
@@ -125,7 +126,7 @@ def _clocks_read(device: Device | None, seen: list[DeviceState]) -> Iterator[Non
     over = threading.Event()
 
     def read() -> None:
-        with suppress(Exception):
+        with suppressing(Exception):
             while not over.is_set():
                 if (now := clocks_now(device)) is not None:
                     seen.append(now)
@@ -240,7 +241,7 @@ def _own_runnable() -> int:
     running = 0
     for process in ("self", *map(str, tuple(OWN_PROCESSES))):
         threads = os.path.join(_ROOT, "proc", process, "task")
-        with suppress(OSError):  # a process that has ended
+        with suppressing(OSError):  # a process that has ended
             running += sum(_state_of(f"{threads}/{thread}/stat") == b"R" for thread in os.listdir(threads))
     return running
 
@@ -249,11 +250,13 @@ def _state_of(path: str) -> bytes:
     """The letter of a thread's state; nothing of one that has ended. There may be hundreds to ask."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return b""
     try:
         return os.read(descriptor, 4096).rpartition(b")")[2].strip()[:1]
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return b""
     finally:
         os.close(descriptor)

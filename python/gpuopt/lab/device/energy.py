@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from gpuopt._core import Device, Error
 from gpuopt.lab.device.environment import NvmlGpu
+from gpuopt.signals import let_through
 
 _ROOT = Path("/")  # tests put a made-up /sys here
 
@@ -147,17 +148,20 @@ class RaplMeter:
 def _is_package(domain: Path) -> bool:
     try:
         return (domain / "name").read_text().startswith("package")
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return False
 
 
 def _microjoules(file: Path) -> int:
     try:
         return int(file.read_text())
-    except PermissionError:
+    except PermissionError as error:
+        let_through(error)
         raise MeterError(
             f"/sys/class/powercap/{file.parent.name}/{file.name} is for root alone; as root: chmod a+r "
             f"/sys/class/powercap/intel-rapl:*/{file.name}"
         ) from None
     except (OSError, ValueError) as error:
+        let_through(error)
         raise MeterError(f"/sys/class/powercap/{file.parent.name}/{file.name} cannot be read: {error}") from None

@@ -23,6 +23,7 @@ from gpuopt.lab.device import source, sysfs_gpu
 from gpuopt.lab.rows.environments import identity
 from gpuopt.lab.rows.facts import NO_STATE, CpuFacts, DeviceFacts, DeviceState, Environment, GpuFacts, HostState
 from gpuopt.lab.rows.schema import plain, sha256
+from gpuopt.signals import let_through
 from gpuopt.unit import unit_of
 
 _ROOT = Path("/")  # tests put a made-up /proc and /sys here
@@ -153,7 +154,8 @@ def _bytes(text: str | None) -> int | None:
 def _read(path: str) -> str | None:
     try:
         return (_ROOT / path).read_text(errors="replace").strip()
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None
 
 
@@ -253,7 +255,8 @@ def _variables(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that steer OpenCL and thread pools, with paths, names and secrets hidden."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):
+    except (KeyError, OSError) as error:
+        let_through(error)
         user = ""
     names = [re.escape(name) for name in (platform.node(), platform.node().split(".")[0], user) if name]
     private = re.compile(rf"[^\s=;,]*[/\\@][^\s;,]*|\b(?:{'|'.join(names) or '(?!)'})\b")
@@ -283,7 +286,8 @@ def _nvml(process: int) -> Any:
             warnings.simplefilter("ignore")  # an older package of the same module name warns of its own end
             import pynvml
         pynvml.nvmlInit()
-    except Exception:  # no package, no library, no driver, a driver and library that do not match
+    except Exception as error:  # no package, no library, no driver, a driver and library that do not match
+        let_through(error)
         return None
     return pynvml
 

@@ -26,6 +26,7 @@ from gpuopt.lab.rows.table import Column, Line, Sheet, byte_count, significant
 from gpuopt.lab.rows.table import spread as with_interval
 from gpuopt.lab.timing.sittings import Spread
 from gpuopt.selection import Selector, select
+from gpuopt.signals import let_through
 from gpuopt.unit import has_twins, unit_of
 
 SCHEMA = 4  # of schema 1 the rows were whole, before 3 there was one sitting, before 4 no checksum; all are read
@@ -297,6 +298,7 @@ def load(path: str | Path, device: Selector = None) -> Profile:
     try:
         found = Profile.from_json(Path(path).read_bytes())
     except OSError as error:
+        let_through(error)
         raise ParameterError(f"path: {path} cannot be read ({error.strerror})") from error
     if device is not None:
         found.check_is_of(select(device))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpuopt import _core
 from gpuopt.lab.rows.facts import SourceFacts
+from gpuopt.signals import let_through
 
 PACKAGE = Path(__file__).parents[2]
 DIRTY = "+dirty"
@@ -42,7 +43,8 @@ def tree() -> tuple[str | None, bool | None] | None:
             run = subprocess.run(
                 command, capture_output=True, text=True, timeout=20, env=clean | {"GIT_OPTIONAL_LOCKS": "0"}
             )
-        except (OSError, subprocess.SubprocessError):
+        except (OSError, subprocess.SubprocessError) as error:
+            let_through(error)
             return None
         return run.stdout.strip() if run.returncode == 0 else None
 
@@ -64,6 +66,7 @@ def code() -> str | None:
     try:
         for path in (Path(_core.__file__), *own):
             digest.update(hashlib.sha256(path.read_bytes()).digest())
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return None
     return digest.hexdigest()[:16]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuopt.lab.rows.facts import DeviceState
+from gpuopt.signals import let_through
 
 _ROOT = Path("/")  # tests put a made-up /sys here
 
@@ -58,5 +59,6 @@ def _joined(one: str | None, other: str | None) -> str | None:
 def _number(path: Path, scale: float = 1.0) -> float | None:
     try:
         return float(path.read_text()) * scale
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        let_through(error)
         return None

@@ -18,6 +18,7 @@ from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Numbers, Task
 from gpuopt.lab.kernels.worker import START_S, Worker
+from gpuopt.signals import let_through
 
 MOST = 4  # processes: each takes a driver's memory
 FEWEST = 8  # programs: for fewer, starting processes takes longer than they save
@@ -67,7 +68,8 @@ def build_ahead(
                 with suppress(Error):
                     worker.ask(asked, BUILD_S, "the build")
                     binding.declared(task, code, device, levels)
-        except (queue.Empty, Error, OSError):  # all is built, or no worker starts here
+        except (queue.Empty, Error, OSError) as error:  # all is built, or no worker starts here
+            let_through(error)
             return
         finally:
             if worker is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from gpuopt.checked import checked
 from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refused, write
 from gpuopt.lab.kernels import replay
 from gpuopt.lab.rows.table import printable
+from gpuopt.signals import let_through, make_folders, suppressing
 
 _WRITTEN_AT_ONCE = 2**26  # bytes
 _WAY_OUT = "free some space, or name another folder"
@@ -71,12 +71,13 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
     is_there = _is_empty(path)  # the call may have written there
     begun: list[Path] = []
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folders(path)
         for name, parts in _files(recording, device):
             begun.append(path / name)
             write(begun[-1], parts, way_out=_WAY_OUT)
     except BaseException as error:
         _take_back(path, begun, is_there)
+        let_through(error)
         if isinstance(error, OSError) and not isinstance(error, _core.Error):
             raise refused(path, error, _WAY_OUT) from error
         raise
@@ -98,6 +99,7 @@ def _is_empty(path: Path) -> bool:
         if path.is_dir() and next(path.iterdir(), None) is None:
             return True
     except (OSError, ValueError) as error:
+        let_through(error)
         raise ParameterError(f"folder: {str(path)!r} cannot be used ({error}); name a new folder") from error
     what = "it holds files already" if path.is_dir() else "it is no folder"
     raise ParameterError(f"folder: {path}: {what}; name a new folder, or an empty one")
@@ -106,10 +108,10 @@ def _is_empty(path: Path) -> bool:
 def _take_back(path: Path, begun: Sequence[Path], was_there: bool) -> None:
     """Takes away the files that were begun, and the folder if it was made for them and holds nothing else."""
     for one in begun:
-        with suppress(OSError):
+        with suppressing(OSError):
             one.unlink(missing_ok=True)
     if not was_there:
-        with suppress(OSError):
+        with suppressing(OSError):
             path.rmdir()
 
 

@@ -9,13 +9,13 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from gpuopt._core import Error
 from gpuopt.lab.kernels.arguments import fields_in_memory
+from gpuopt.signals import let_through, suppressing
 
 _HEAD = struct.Struct("<QQ")
 MOST_HEADER = 64 * 2**20
@@ -63,12 +63,13 @@ def send(to: socket.socket, message: Mapping[str, Any], arrays: Mapping[str, np.
             if array.nbytes:
                 to.sendall(array.reshape(-1).view(np.uint8).data)
     except OSError as error:
+        let_through(error)
         raise ClosedError(f"the worker's socket is closed: {error}") from error
 
 
 def receive(from_: socket.socket, until: float | None = None) -> tuple[Any, dict[str, np.ndarray]]:
     """The next message; ``until`` is a time of ``time.monotonic``. Raises ClosedError and LateError."""
-    with suppress(OSError):
+    with suppressing(OSError):
         from_.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
     header_bytes, _ = _HEAD.unpack(_exactly(from_, _HEAD.size, until))
     if header_bytes > MOST_HEADER:
@@ -91,9 +92,11 @@ def _exactly(from_: socket.socket, count: int, until: float | None) -> memoryvie
             raise LateError("the worker did not answer in time")
         try:
             got = from_.recv_into(view[at : at + AT_ONCE], 0, socket.MSG_WAITALL)
-        except BlockingIOError:  # nothing within that second
+        except BlockingIOError as error:  # nothing within that second
+            let_through(error)
             continue
         except (OSError, ValueError) as error:  # ValueError: another thread closed it
+            let_through(error)
             raise ClosedError(f"the worker's socket is closed: {error}") from error
         if got == 0:
             raise ClosedError("the worker is gone")

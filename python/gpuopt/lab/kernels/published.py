@@ -19,6 +19,7 @@ from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.lab.kernels.space import Level
 from gpuopt.lab.kernels.strategies import Grid
+from gpuopt.signals import let_through
 
 MOST_BYTES = 2**30
 DEFLATE = 1032  # bytes that one of gzip holds at most
@@ -165,6 +166,7 @@ def json_of(path: Path) -> dict[str, Any]:
             raise ParameterError(f"path: {path} is larger than {MOST_BYTES:,} bytes")
         text = data.decode("utf-8-sig").rstrip()
     except (OSError, EOFError, ValueError, zlib.error) as error:
+        let_through(error)
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(f"path: {path} cannot be read ({error})") from error

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpuopt._core import ParameterError
 from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_irregular
+from gpuopt.signals import let_through, real_path
 
 MOST_DEEP = 50
 MOST_BYTES = 4_000_000  # of a text with its includes
@@ -64,6 +65,7 @@ def _read(path: Path) -> str:
             raise ParameterError(f"source: {path} is larger than {MOST_BYTES:,} bytes; give the kernel's own file")
         return _plain(path.read_text(encoding="utf-8"), path.name)
     except (OSError, ValueError) as error:
+        let_through(error)
         if isinstance(error, ParameterError):
             raise
         raise _unread(path, error) from error
@@ -72,8 +74,9 @@ def _read(path: Path) -> str:
 def _real(path: Path) -> Path:
     """Where links of a path lead; those in a circle are left for :func:`_read`."""
     try:
-        return Path(os.path.realpath(path))
+        return Path(real_path(path))
     except (OSError, ValueError) as error:
+        let_through(error)
         raise _unread(path, error) from error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,7 @@ from gpuopt.lab.kernels.space import Level, Space, levels_of
 from gpuopt.lab.kernels.stages import Launch
 from gpuopt.lab.kernels.task import MOST_BYTES, DeclaredWork
 from gpuopt.lab.kernels.tolerances import Tolerance
+from gpuopt.signals import let_through, real_path
 
 AXES = ("X", "Y", "Z")
 MOST_GENERATED = 2**24  # elements that an expression is computed for, one by one
@@ -230,9 +230,10 @@ class _Sizes:
 def _source(file: Path, spec: Part) -> Path:
     named = spec.text("KernelFile")
     try:
-        folder = Path(os.path.realpath(file)).parent
-        found = Path(os.path.realpath(folder / named))
+        folder = Path(real_path(file)).parent
+        found = Path(real_path(folder / named))
     except (OSError, ValueError) as error:
+        let_through(error)
         raise ParameterError(f"{spec.at('KernelFile')}: {named[:80]!r} is no path ({error})") from error
     if not found.is_relative_to(folder):
         raise ParameterError(f"{spec.at('KernelFile')}: {named!r} lies outside of the file's folder; copy it there")

@@ -21,6 +21,7 @@ from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
 from gpuopt.lab.kernels.values import checked_value, held
 from gpuopt.other_names import meant
+from gpuopt.signals import let_through
 
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -210,6 +211,7 @@ class Task:
         except ParameterError:
             raise
         except Exception as error:  # a function of somebody's, or a range that cannot be drawn from
+            let_through(error)
             raise ParameterError(f"{array.name}: its data cannot be made ({type(error).__name__}: {error})") from error
 
     def _drawn(self, array: Array, shape: tuple[int, ...], numbers: Numbers, random: np.random.Generator) -> np.ndarray:
@@ -326,6 +328,7 @@ class Task:
         except ParameterError:
             raise
         except Exception as error:
+            let_through(error)
             raise ParameterError(f"{what}: it raised {type(error).__name__}: {error}") from error
         return self._results(got, what, numbers)
 

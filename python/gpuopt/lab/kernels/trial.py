@@ -25,6 +25,7 @@ from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.lab.kernels.verdicts import Verdict
 from gpuopt.lab.run.candidates import status_of
 from gpuopt.lab.timing import statistics
+from gpuopt.signals import let_through
 
 RUNS_ALIKE = 5
 SAMPLES = 30
@@ -69,6 +70,7 @@ class Trial:
         except ParameterError:
             raise
         except (Error, MemoryError) as error:
+            let_through(error)
             return self._said(status_of(error), str(error))
 
     def _refusals(self) -> list[str]:

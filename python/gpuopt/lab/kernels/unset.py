@@ -10,6 +10,7 @@ from gpuopt.lab.compiled import tools
 from gpuopt.lab.compiled.listing import ListingError
 from gpuopt.lab.compiled.targets import COMPILERS, kept_options
 from gpuopt.lab.compiled.tools import ToolError
+from gpuopt.signals import let_through
 
 LIMIT_S = 20.0
 _TARGET = ("-target", "spir64-unknown-unknown", "-Xclang", "-finclude-default-header", "-fsyntax-only")
@@ -30,7 +31,8 @@ def remarks(text: str, options: str) -> list[str]:
             (folder / "kernel.cl").write_text(text, encoding="utf-8")
             command += [*kept_options(options), "-x", "cl", "kernel.cl"]
             said = tools.run(command, folder=folder, errors=True, limit_s=LIMIT_S)
-        except (ToolError, ListingError, OSError, UnicodeError):
+        except (ToolError, ListingError, OSError, UnicodeError) as error:
+            let_through(error)
             return []
     found = dict.fromkeys(_WARNING.findall(said))
     return [f"line {line} reads {name!r}, which is not set there: its value is undefined" for line, name in found]

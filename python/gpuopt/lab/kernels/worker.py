@@ -29,6 +29,7 @@ from gpuopt._core import (
 from gpuopt.lab.device.conditions import OWN_PROCESSES
 from gpuopt.lab.kernels.checks import WrongResultError
 from gpuopt.lab.kernels.frames import ClosedError, LateError, receive, send
+from gpuopt.signals import suppressing
 
 START_S = 60.0  # of a worker, with the driver's own start
 KILL_S = 10.0  # what a killed process may take to be gone
@@ -131,7 +132,7 @@ class Worker:
         """Reads what kernels print, so that they never wait for a reader, and keeps its beginning."""
         pipe = self.process.stdout
         assert pipe is not None
-        with suppress(OSError, ValueError):
+        with suppressing(OSError, ValueError):
             while part := os.read(pipe.fileno(), 65536):
                 self.output += part[: max(0, KEPT_OUTPUT - len(self.output))]
 
@@ -192,7 +193,7 @@ class Worker:
 
     def _end(self) -> None:
         alive, self._alive = self._alive, None
-        with suppress(ProcessLookupError, PermissionError):
+        with suppressing(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         try:
             self.process.wait(KILL_S)
@@ -208,7 +209,7 @@ class Worker:
 
     def close(self) -> None:
         """The same, whatever comes of it."""
-        with suppress(Exception):
+        with suppressing(Exception):
             self.kill()
 
 

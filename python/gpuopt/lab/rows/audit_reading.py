@@ -11,6 +11,7 @@ from gpuopt.lab.rows.audit_facts import Entry
 from gpuopt.lab.rows.schema import GROUPS, ResultsError
 from gpuopt.lab.rows.store import check_encoding, json_of, no_templates, row_of
 from gpuopt.lab.rows.templates import Templates
+from gpuopt.signals import let_through
 
 _IDENTITY = frozenset(GROUPS["identity"])
 _CLAIM = frozenset(("paper", "id", "says", "verdict"))  # of a line of claims.jsonl, beside its kind
@@ -43,6 +44,7 @@ def read(path: Path) -> Lines:
     try:
         data = path.read_bytes()
     except OSError as error:
+        let_through(error)
         raise ResultsError(f"cannot read {path}: {error.strerror}") from error
     check_encoding(data[:8], path)
     for number, line in enumerate(data.splitlines(), 1):

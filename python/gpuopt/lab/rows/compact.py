@@ -23,6 +23,7 @@ from gpuopt.lab.rows import templates
 from gpuopt.lab.rows.schema import FIELDS, GROUPS, SCHEMA, ResultsError, Row, plain
 from gpuopt.lab.rows.store import Damage, Store, locked, no_templates, row_of
 from gpuopt.lab.rows.templates import Fields
+from gpuopt.signals import let_through
 
 _SAMPLES = frozenset(("samples_ms", "q1_ms", "q3_ms", "p95_ms", "mad_ms")).union(
     ("autocorr1", "drift_pct_s", "bimodal", "queued_start_ms")
@@ -86,6 +87,7 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
     except files.WriteError as error:
         raise ResultsError(str(error)) from error
     except OSError as error:
+        let_through(error)
         raise ResultsError(f"{error.filename or end}: {error.strerror or error}; nothing was written") from error
     return Compacted(end, len(rows), before.st_size, len(text), store.problems)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from gpuopt.lab.rows.groups import PLACE, last_of, where, with_last
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.signals import is_file, is_folder
 
 Source = StudyRows | str | Path | Iterable[Mapping[str, Any]]
 
@@ -28,12 +28,12 @@ def studies_of(source: Source) -> list[StudyRows]:
     if source == "":
         raise ParameterError("sources: '' is no path; name a results file or a folder, such as '.'")
     path = Path(source)
-    if os.path.isdir(path):
+    if is_folder(path):
         found = [study for file in under(path, "*.jsonl") if (study := _stored(file)).rows]
         if not found:
             raise ResultsError(f"{path}: no file NAME.jsonl in this folder has result rows; `gpuopt study` writes them")
         return found
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise ResultsError(f"there is no results file or folder {path}; `gpuopt study` writes them")
     study = _stored(path)
     if not study.rows:

@@ -9,7 +9,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from gpuopt.lab.rows.schema import (
     row_id,
 )
 from gpuopt.lab.rows.templates import Fields, Templates
+from gpuopt.signals import let_through, make_folders, of_signal, suppressing
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ SHARED = (
 REMOVED = "it was removed, or moved away, while rows were written to it; all of them are written again"
 _TORN = "unfinished last line, dropped at the next write"
 _BEGINS = b'{"schema":'  # what each row that was ever written begins with, and a digit
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
+_NO_LOCKS |= {errno.EBADF}  # some lock what is open for writing alone
 
 
 def _begins_a_row(head: bytes) -> bool:
@@ -137,18 +140,17 @@ def locked(path: Path, flags: int) -> Iterator[tuple[int, bool]]:
 def _lock(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
-    except OSError as error:  # EBADF: some lock what is open for writing alone
-        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF):
+    except OSError as error:
+        if of_signal(error) is not None or error.errno not in _NO_LOCKS:
             raise
         return False
     return True
 
 
 def _is_at(fd: int, path: Path) -> bool:
-    try:
+    with suppressing(FileNotFoundError):
         return os.path.samestat(os.fstat(fd), path.stat())
-    except FileNotFoundError:
-        return False
+    return False
 
 
 @checked
@@ -221,10 +223,10 @@ class Store:
                         except ValueError as error:
                             torn = not line.endswith((b"\n", b"\r"))
                             problems.append(Damage(self.path, number, _TORN if torn else str(error)))
-            except FileNotFoundError:
-                pass
             except OSError as error:
-                raise ResultsError(f"cannot read {self.path}: {error.strerror}") from error
+                let_through(error)
+                if not isinstance(error, FileNotFoundError):
+                    raise ResultsError(f"cannot read {self.path}: {error.strerror}") from error
             self._foreign = not rows and not known and not _begins_a_row(head)
             self._rows, self.problems, self.compact = rows + self.unsaved, problems, bool(known)
             self._latest = {row["row_id"]: row for row in self._rows}
@@ -300,11 +302,11 @@ class Store:
         try:
             self._write(lines)
         except OSError as error:
+            let_through(error)
             raise ResultsError(
                 f"cannot write {'a row' if len(rows) == 1 else f'{len(rows)} rows'} of {len(lines)} bytes to "
-                f"{self.path}: {error.strerror}. Free some space or "
-                f"give another path. Rows kept in memory (Store.unsaved): {len(self.unsaved)}; the next append "
-                "or flush() writes them"
+                f"{self.path}: {error.strerror}. Free some space or give another path. Rows kept in memory "
+                f"(Store.unsaved): {len(self.unsaved)}; the next append or flush() writes them"
             ) from error
         del self._held[:appends]  # after an interrupt before it, the next flush finds the rows in the file
         self._begun = None
@@ -314,7 +316,7 @@ class Store:
         if self._begun is None:
             return
         lines, appends = self._begun
-        with suppress(OSError), self._locked() as fd:  # the next write says why
+        with suppressing(OSError), self._locked() as fd:  # the next write says why
             size = os.fstat(fd).st_size
             if size >= len(lines) and os.pread(fd, len(lines), size - len(lines)) == lines:
                 self._end = size
@@ -336,7 +338,7 @@ class Store:
                 _sync(fd)
             except OSError:
                 self._end = None
-                with suppress(OSError):
+                with suppressing(OSError):
                     os.ftruncate(fd, start)
                 raise
             self._end = start + len(lines)
@@ -350,7 +352,7 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(self.path.parent)
         is_new = not self.path.exists()
         with locked(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (fd, has_locks):
             if not has_locks:  # one writer is still safe
@@ -358,7 +360,7 @@ class Store:
             yield fd
         if is_new:  # a file is found after a power cut only once its directory is synced too
             parent = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            with suppress(OSError):
+            with suppressing(OSError):
                 os.fsync(parent)
             os.close(parent)
 
@@ -394,5 +396,5 @@ def _sync(fd: int) -> None:
     try:
         os.fsync(fd)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
+        if of_signal(error) is not None or error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
             raise

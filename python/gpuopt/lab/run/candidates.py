@@ -38,6 +38,7 @@ from gpuopt.lab.timing.fields import Clock, Errors
 from gpuopt.lab.timing.protocol import PhaseTimer
 from gpuopt.lab.timing.samplers import Sampler
 from gpuopt.problem import AnyPeer, BoundPlan, Problem, Work, work_of
+from gpuopt.signals import of_signal
 from gpuopt.unit import unit_of
 
 
@@ -63,7 +64,9 @@ def failure(error: Exception) -> Row:
 
 def may_fail(candidate: Candidate, error: Exception) -> bool:
     """Whether the error is a finding about the candidate: one of OpenCL, of memory or of wrong values, or any error of
-    a peer. Any other error is a bug of ours."""
+    a peer. Any other error is a bug of ours, or the caller's own."""
+    if of_signal(error) is not None:
+        return False
     return candidate.role == "peer" or isinstance(error, (Error, MemoryError))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpuopt._core import Device
 from gpuopt.lab.timing.samplers import PeerTimes
+from gpuopt.signals import let_through
 
 
 def on_gpu(gpu: int) -> AbstractContextManager[Any]:
@@ -153,6 +154,7 @@ def imports(module: str, name: str, notes: list[str]) -> bool:
     try:
         importlib.import_module(module)
     except Exception as error:  # a half-installed package may fail in any way it likes
+        let_through(error)
         notes.append(f"{name} is left out: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
         return False
     return True
@@ -174,6 +176,7 @@ def cupy_device(device: Device, notes: list[str]) -> int | None:
             return int(runtime.deviceGetByPCIBusId(pci))
         why = f"it sees {count} GPUs, and which of them is {device.name} cannot be told"
     except Exception as error:  # a half-installed package may fail in any way it likes
+        let_through(error)
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     notes.append(f"CuPy and cuSPARSE are left out: {why}")
     return None

@@ -20,6 +20,7 @@ import numpy as np
 from gpuopt._core import Device
 from gpuopt.lab.rows.schema import sha256
 from gpuopt.problem import AnyPeer, Problem
+from gpuopt.signals import let_through, suppressing
 
 _DIGITS = 16
 _OURS = "gpuopt."  # peers of problems, whose rows an edit that changes no library keeps
@@ -174,7 +175,7 @@ class _Words:
         self.said.append(one.__name__)
         file = getattr(one, "__file__", None)
         if isinstance(file, str) and not _is_installed(file) and not _is_ours(one):
-            with suppress(OSError):
+            with suppressing(OSError):
                 self.said.append(hashlib.sha256(Path(file).read_bytes()).hexdigest())
 
     def _set(self, one: set[Any] | frozenset[Any], held: bool) -> None:
@@ -231,7 +232,8 @@ class _Words:
             made = wrapped if wrapped is not None else registered(one)
             if isinstance(made, tuple) and made is not wrapped:
                 made = [*made[:3], *(list(rest or ()) for rest in made[3:5])]  # the last two give each part once
-        except Exception:  # a lock, a file, memory of a device, or any error of somebody's method
+        except Exception as error:  # a lock, a file, memory of a device, or any error of somebody's method
+            let_through(error)
             self._pass_over(one, held)
         else:
             self.add(made, held)

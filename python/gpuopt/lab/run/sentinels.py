@@ -9,6 +9,7 @@ from gpuopt.lab.run import clocks
 from gpuopt.lab.run.candidates import Candidate
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Clock
+from gpuopt.signals import let_through
 
 
 def baseline_of(candidates: Sequence[Candidate]) -> Candidate:
@@ -29,6 +30,7 @@ def settle_clock(
             try:
                 once[id(candidate)] = clocks.once_ms(candidate.sampler)
             except Exception as error:
+                let_through(error)
                 failed(candidate, error)
         timed = [each for each in timed if id(each) in once]
         kept = clocks.common_clock([each.sampler for each in timed], list(once.values()))
@@ -36,6 +38,7 @@ def settle_clock(
         try:
             candidate.use(kept)
         except Exception as error:
+            let_through(error)
             failed(candidate, error)
 
 

@@ -47,6 +47,7 @@ from gpuopt.lab.timing.samplers import HOPELESS
 from gpuopt.problem import AnyPeer, Problem, own_inputs
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
+from gpuopt.signals import of_signal
 
 
 @checked
@@ -290,7 +291,7 @@ class SweepRun:
                 candidate.fields["warmup_ms"] = samplers.warm_up(candidate.sampler, self.protocol)
             self.candidates.append(candidate)
         except Exception as error:
-            if role != "peer" and not isinstance(error, Error):
+            if of_signal(error) is not None or (role != "peer" and not isinstance(error, Error)):
                 raise  # a bug of ours; a peer may fail in any way it likes
             self.failed("summary", error, name, named, role)
         bar.step()

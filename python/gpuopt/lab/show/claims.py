@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from gpuopt.lab.rows.table import Sheet
 from gpuopt.lab.show import claim_sheets
 from gpuopt.lab.show.claim_devices import ordered
 from gpuopt.papers import claims as data
+from gpuopt.signals import is_file, let_through
 
 if TYPE_CHECKING:
     import pandas
@@ -174,7 +174,7 @@ class Claims:
 
 def refuse_other_rows(path: Path) -> None:
     """Raises ParameterError for a file that is there and has a line that is no claim: a new one may not replace it."""
-    if not os.path.isfile(path):
+    if not is_file(path):
         return
     try:
         with path.open("rb") as lines:
@@ -182,6 +182,7 @@ def refuse_other_rows(path: Path) -> None:
     except (ValueError, RecursionError):
         rows = [None]
     except OSError as error:
+        let_through(error)
         raise files.refused(path, error, "name another folder") from error
     if not all(isinstance(row, dict) and row.get("kind") == "claim" for row in rows):
         raise ParameterError(f"directory: {files.shown(path)} is no file of claims; name another folder")

@@ -11,11 +11,11 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, Error, ParameterError
-from gpuopt.annotations import of_signal
 from gpuopt.checked import checked, unsupported
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.problem import Problem
+from gpuopt.signals import let_through
 from gpuopt.workloads.casebook.programs import call_name, whole_call
 
 Category = Literal["A", "B", "C", "D", "E", "F"]
@@ -310,6 +310,5 @@ def _called(name: str, function: Callable[..., Any], sizes: Sizes) -> Any:
     except (Error, MemoryError):
         raise
     except Exception as error:
-        if of_signal(error) is not None:
-            raise
+        let_through(error)
         raise ParameterError(f"{name}: it raised {type(error).__name__}: {error}") from error

@@ -20,6 +20,7 @@ from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.problem import Problem
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
+from gpuopt.signals import let_through
 from gpuopt.workloads.casebook import index, tables
 from gpuopt.workloads.casebook.device_class import class_of
 from gpuopt.workloads.casebook.entry import DeviceClass, Entry
@@ -116,10 +117,12 @@ def _run(book: Casebook, wanted: Sequence[Entry], bar: Bar, quick: bool, store: 
         try:
             study, labels = _swept(entry, book, quick, store)
         except ResultsError as error:
+            let_through(error)
             if not book.studies:  # no row at all was taken
                 raise
             book.findings += not_run(entry, book.device_class, " ".join(str(error).split()))
         except (Error, MemoryError) as error:
+            let_through(error)
             reason = " ".join(str(error).split()) or type(error).__name__
             book.findings += not_run(entry, book.device_class, reason)
         else:

@@ -22,13 +22,13 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gpuopt import _core, files
 from gpuopt._core import Error
+from gpuopt.signals import let_through, suppressing
 
 SERIAL = ("-O3", "-march=native")  # one thread, its sums in the order of the text
 THREADED = (*SERIAL, "-fopenmp")
@@ -103,7 +103,8 @@ def _is_ours(folder: int, file: str) -> bool:
     """Whether there is such a library, of this user's and that nobody else may write."""
     try:
         there = os.stat(file, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        let_through(error)
         return False
     return stat.S_ISREG(there.st_mode) and there.st_uid == os.geteuid() and not there.st_mode & 0o022
 
@@ -112,7 +113,8 @@ def _loads(folder: int, file: str) -> bool:
     """Whether a kept library is whole: one that is not is compiled again."""
     try:
         ctypes.CDLL(f"/proc/self/fd/{folder}/{file}")
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return False
     return True
 
@@ -128,9 +130,10 @@ def _keep(folder: int, file: str, content: bytes) -> None:
             os.fsync(out.fileno())
         os.rename(beside, file, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
+        let_through(error)
         raise files.refused(Path(_core.cache_dir()) / "native" / file, error, files.OTHER_CACHE) from error
     finally:
-        with suppress(OSError):
+        with suppressing(OSError):
             os.unlink(beside, dir_fd=folder)
 
 
@@ -157,6 +160,7 @@ def _private_folder() -> int | None:
     try:
         folder = os.open(_core.make_private_folder("native"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except (Error, OSError) as error:
+        let_through(error)
         warnings.warn(f"compiled C++ loops are not kept: {error}", stacklevel=4)
         return None
     # Asked again of what is open: the path may lead elsewhere by now.
@@ -170,6 +174,7 @@ def _processor() -> bytes:
     """-march=native means another machine's code elsewhere, where a cache is shared."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
+    except OSError as error:
+        let_through(error)
         return b""
     return "".join(sorted({line for line in lines if line.startswith(("model name", "flags"))})).encode()

@@ -4,13 +4,13 @@ decoded."""
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.signals import is_file, let_through
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -41,6 +41,7 @@ def read(image: str | Path) -> tuple[str, np.ndarray]:
     except ArrayError:
         raise
     except Exception as error:  # what a broken file raises in a decoder is anybody's guess
+        let_through(error)
         raise ArrayError(
             f"image: {path} cannot be read as a picture ({type(error).__name__}: {str(error)[:200]}); convert it to PNG"
         ) from error
@@ -50,7 +51,7 @@ def path_of(image: str | Path) -> Path:
     """The file of a picture: one of scikit-image's own by name, or another. Raises ParameterError for none."""
     own = _own()
     path = own.get(str(image), Path(image))
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(own)}")
     return path
 
