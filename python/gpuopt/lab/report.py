@@ -12,6 +12,7 @@ from gpuopt import files
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows import frames
+from gpuopt.lab.rows.copies import apart
 from gpuopt.lab.rows.energies import is_ranked
 from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.row_fields import Kind
@@ -60,13 +61,14 @@ class Study(StudyRows):
     def joined(cls, studies: Sequence[Study]) -> Study:
         """One study of the rows of several studies; tables and pictures still show each problem by itself. Of
         what several have, that counts which was measured last, by the times of the rows; where they have none, that of
-        the last study. Raises ParameterError for none."""
+        the last study. A row that several studies have is one row. Raises ParameterError for none."""
         if not studies:
             raise ParameterError("studies: there are none; give at least one")
         notes = dict.fromkeys(note for study in studies for note in study.notes)
-        info = joined_info([study.problem_info for study in studies])
-        joined = cls(joined_rows([study.rows for study in studies]), info, list(notes))
-        joined.interrupted = any(study.interrupted for study in studies)
+        own = apart([study.rows for study in studies])
+        counted = [study for study, rows in zip(studies, own, strict=True) if rows] or studies
+        joined = cls(joined_rows(own), joined_info([study.problem_info for study in counted]), list(notes))
+        joined.interrupted = any(study.interrupted for study in counted)
         return joined
 
     def sentences(self) -> list[str]:

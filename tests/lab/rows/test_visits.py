@@ -179,7 +179,8 @@ def test_blocks_with_baselines_of_two_codes_have_no_order(tmp_path: Path) -> Non
     for number, plan in enumerate((None, "2")):
         store = Store(tmp_path / f"{number}.jsonl")
         for block in range(7):
-            rows = [row | {"source_sha256": str(row["variant"])} for row in a_pass(block, 1.0, ["sliced", "tlp"])]
+            visits = a_pass(block, 1.0 + 0.001 * number, ["sliced", "tlp"])
+            rows = [row | {"source_sha256": str(row["variant"])} for row in visits]
             store.append_all([row | ({"plan": plan} if plan and row["variant"] == "basic" else {}) for row in rows])
         studies.append(Study.load(store.path))
     found = Study.joined(studies).speedup("sliced", "tlp")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
 from gpuopt.files import shown, under
+from gpuopt.lab.rows.copies import in_order
 from gpuopt.lab.rows.given_rows import untimed
-from gpuopt.lab.rows.groups import PLACE, last_of, where, with_last
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -46,7 +46,8 @@ def stored(path: str | Path) -> tuple[list[Row], list[str]]:
     times that are none. Raises ResultsError where it cannot be read."""
     store = Store(path)
     rows, notes = [], [f"passed over: {damage}" for damage in store.problems]
-    for row in _in_order(store):
+    written = store.rows()
+    for row in in_order(written, [row["row_id"] for row in written]):
         if (why := untimed(row)) is None:
             rows.append(row)
         else:
@@ -54,28 +55,6 @@ def stored(path: str | Path) -> tuple[list[Row], list[str]]:
                 f"passed over: {shown(store.path)}: the row of {row['configuration'] or row['variant']}: {why}"
             )
     return rows, notes
-
-
-def _in_order(store: Store) -> list[Row]:
-    """The last row of each id. Tables have configurations in the order in which they first appeared, so these stay
-    there. The rows of one are in the order written: after an edit of its kernel and back, the last row is not the
-    edit's. So are the blocks of one comparison, which tells what was measured in one pass. Where another kind of row
-    decides, for it was written last, it stands behind all."""
-    latest, written = store.latest(), {row["row_id"]: place for place, row in enumerate(store.rows())}
-    in_turn = sorted(latest, key=lambda row: written[row["row_id"]])
-    left: dict[Hashable, list[Row]] = {}
-    for row in reversed(in_turn):
-        left.setdefault(_measured(row), []).append(row)
-    return with_last([left[_measured(row)].pop() for row in latest], last_of(in_turn))
-
-
-def _measured(row: Row) -> Hashable:
-    """What blocks of one comparison have in common, and other rows of one configuration, whatever its source, options,
-    driver and unit."""
-    if row["kind"] == "block":
-        return where(row)
-    place = where(row, [name for name in PLACE if name not in ("driver", "unit")])
-    return place, row["kind"], row["role"], row["configuration"] or row["variant"]
 
 
 def _stored(path: Path) -> StudyRows:

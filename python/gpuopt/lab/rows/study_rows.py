@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows import refusals
+from gpuopt.lab.rows.copies import without_copies
 from gpuopt.lab.rows.energies import tell_energies
 from gpuopt.lab.rows.given_rows import usable
 from gpuopt.lab.rows.groups import (
@@ -132,9 +133,10 @@ class StudyRows:
     """The rows of a sweep, and what can be asked of them.
 
     rows: mappings of fields of the row schema; the attribute ``rows`` holds them with every field, None where one was
-    not given, or is NaN or infinite. notes: sentences for the reader, printed under the table. `interrupted` is True
-    where Ctrl-C ended the sweep early. Raises ResultsError for a value of another type than its field's, and for a
-    ``median_ms`` that is not above 0; of files such rows are passed over, and ``notes`` say so.
+    not given, or is NaN or infinite. Of copies of a row it holds one. notes: sentences for the reader, printed under
+    the table. `interrupted` is True where Ctrl-C ended the sweep early. Raises ResultsError for a value of another type
+    than its field's, and for a ``median_ms`` that is not above 0; of files such rows are passed over, and ``notes`` say
+    so.
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class StudyRows:
         problem_info: ProblemInfo | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        self.rows: list[Row] = [usable(row, number) for number, row in enumerate(rows)]
+        self.rows: list[Row] = without_copies([usable(row, number) for number, row in enumerate(rows)])
         tell_device_types(self.rows)
         tell_energies(self.rows)
         self.problem_info: ProblemInfo = {**(problem_info or {})}
