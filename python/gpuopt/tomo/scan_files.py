@@ -28,7 +28,8 @@ _USER_BLOCKS = (0, 512, 1024, 2048)  # where HDF5 may begin
 @dataclass(frozen=True, eq=False, repr=False)
 class ScanFile:
     """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not. Arrays of
-    counts are (view, v, u), of the file's dtype; line integrals float32. Raises ParameterError.
+    counts are (view, v, u), of the file's dtype (int16 of TIFF as int32); line integrals float32.
+    Raises ParameterError.
 
     Its methods raise FileNotFoundError or PermissionError too, where the file has gone meanwhile. The file must stay as
     it is until they have read it: other lengths or dtypes raise FormatError, other numbers and angles are not noticed.

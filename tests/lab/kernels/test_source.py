@@ -202,6 +202,13 @@ def test_no_spelling_of_an_include_reaches_a_compiler(line: str) -> None:
         source_of(f"{line}\n__kernel void f(void) {{}}\n")
 
 
+def test_a_mark_of_the_byte_order_is_no_text(tmp_path: Path) -> None:
+    """As editors on Windows put it before UTF-8."""
+    (tmp_path / "a.h").write_text("int one;", encoding="utf-8-sig")
+    (tmp_path / "f.cl").write_text('#include "a.h"\n', encoding="utf-8-sig")
+    assert "\ufeff" not in source_of(tmp_path / "f.cl").text
+
+
 def test_files_that_include_each_other_in_a_long_chain(tmp_path: Path) -> None:
     for number in range(200):
         (tmp_path / f"f{number}.cl").write_text(f'#include "f{number + 1}.cl"\n')

@@ -63,7 +63,7 @@ def _read(path: Path) -> str:
         refuse_irregular("source", path)
         if path.stat().st_size > MOST_BYTES:
             raise ParameterError(f"source: {path} is larger than {MOST_BYTES:,} bytes; give the kernel's own file")
-        return _plain(path.read_text(encoding="utf-8"), path.name)
+        return _plain(path.read_text(encoding="utf-8-sig"), path.name)
     except (OSError, ValueError) as error:
         let_through(error)
         if isinstance(error, ParameterError):
