@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.checked import checked
-from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_irregular, under
+from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_irregular
 from gpuopt.lab.device import bounds
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.rows import audit_rules
@@ -20,6 +20,7 @@ from gpuopt.lab.rows.audit_bounds import KnownProfile
 from gpuopt.lab.rows.audit_facts import FileAudit, Ledger, Report, alike
 from gpuopt.lab.rows.audit_rules import Fields
 from gpuopt.lab.rows.schema import ResultsError
+from gpuopt.lab.rows.sources import under
 from gpuopt.signals import is_file, is_folder, let_through
 from gpuopt.workloads.microbench import ceilings
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gpuopt import lab
-from gpuopt.files import under
+from gpuopt.lab.rows.sources import under
 
 
 def run_compare(old: Path, new: Path) -> bool:

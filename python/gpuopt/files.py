@@ -44,12 +44,6 @@ def read_up_to(file: BinaryIO, most: int) -> bytes:
     return file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
 
 
-def under(folder: str | PathLike[str], pattern: str) -> list[Path]:
-    """The files at any depth of a folder whose names are of a pattern such as "*.jsonl", in order: no folders, and no
-    links that lead to none."""
-    return sorted(path for path in Path(folder).rglob(pattern) if is_file(path))
-
-
 def shown(path: str | PathLike[str]) -> str:
     """A path as a text that UTF-8 can write, also where the system's bytes of it are none."""
     return os.fspath(path).encode(errors="backslashreplace").decode()
@@ -157,7 +151,7 @@ def write(
     with _beside(path, parts, make_folder, way_out, over_rows) as (beside, target), _told(path, way_out):
         with _kept(target, aside):
             os.replace(beside, target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
@@ -167,7 +161,7 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
         for path, beside, target in made:
             with _told(path, OTHER_FILE):
                 os.replace(beside, target)
-                _sync_folder(target.parent)
+                sync_folder(target.parent)
 
 
 @contextmanager
@@ -232,7 +226,7 @@ def _kept(target: Path, aside: Path | None) -> Iterator[None]:
         shutil.copy2(target, aside)
     try:
         yield
-    except OSError:
+    except Exception:
         aside.unlink()
         raise
 
@@ -262,7 +256,7 @@ def holding(made: object) -> Iterator[None]:
         raise
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Makes the new name outlive a power cut, where the file system can; the file is in place already."""
     with suppressing(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -16,7 +16,9 @@ from pathlib import Path
 
 def of_signal(error: BaseException | None) -> Exception | None:
     """The exception that a handler of a signal raised, if this one is that or was made of it (``from``)."""
-    while isinstance(error, Exception):
+    seen = set[int]()  # an error may be its own cause
+    while isinstance(error, Exception) and id(error) not in seen:
+        seen.add(id(error))
         trace = error.__traceback__
         while trace is not None:
             if _handles_signals(trace.tb_frame):
@@ -28,13 +30,17 @@ def of_signal(error: BaseException | None) -> Exception | None:
 
 def _handles_signals(frame: types.FrameType) -> bool:
     """Whether its function was called as a handler is: by a signal's number and a frame."""
-    code, given = frame.f_code, frame.f_locals
-    names = code.co_varnames[: code.co_argcount]
+    code = frame.f_code
+    if code.co_argcount < 2 and not code.co_flags & CO_VARARGS:
+        return False
+    given, names = frame.f_locals, code.co_varnames[: code.co_argcount]
     arguments = [given.get(name) for name in names]
     if code.co_flags & CO_VARARGS:
         arguments += given.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
     pairs = itertools.pairwise(arguments)
-    return any(type(one) is int and type(other) is types.FrameType for one, other in pairs)
+    return any(
+        isinstance(one, int) and type(one) is not bool and type(other) is types.FrameType for one, other in pairs
+    )
 
 
 def let_through(error: BaseException) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import textwrap
+import types
+from pathlib import Path
+
+import pytest
 
 import gpuopt
+from gpuopt.signals import of_signal
 
 # A product takes more than the 100 ms from which on a wait looks at signals. Before, the handler waited for ever.
 SCRIPT = """
@@ -138,6 +144,34 @@ print(lost, told)
 def test_what_a_handler_raises_is_not_taken_for_an_error_of_the_system(any_device: gpuopt.Device) -> None:
     run = subprocess.run([sys.executable, "-c", DEADLINE], capture_output=True, text=True, timeout=120)
     assert run.stdout == "0 {'TimeoutError: time is over'}\n", run.stdout + run.stderr
+
+
+def test_errors_that_are_their_own_cause(tmp_path: Path) -> None:
+    """They were followed for ever."""
+
+    class Own:
+        def __fspath__(self) -> str:
+            try:
+                raise ValueError("own")
+            except ValueError as error:
+                raise error from error
+
+    with gpuopt.trace() as trace, pytest.raises(gpuopt.ParameterError, match="^path: "):
+        trace.save(Own())  # type: ignore[arg-type]
+
+
+def test_handlers_are_told_by_what_they_are_given() -> None:
+    def renamed(number: int, frame: types.FrameType | None) -> None:
+        number = signal.Signals(number)
+        raise TimeoutError(number.name)
+
+    before = signal.signal(signal.SIGALRM, renamed)
+    try:
+        with pytest.raises(TimeoutError, match="SIGALRM") as caught:
+            signal.raise_signal(signal.SIGALRM)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert of_signal(caught.value) is caught.value
 
 
 def test_a_signal_while_a_kernel_is_built_changes_nothing(device: gpuopt.Device) -> None:

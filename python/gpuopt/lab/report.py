@@ -65,10 +65,11 @@ class Study(StudyRows):
         if not studies:
             raise ParameterError("studies: there are none; give at least one")
         notes = dict.fromkeys(note for study in studies for note in study.notes)
-        own = apart([study.rows for study in studies])
-        counted = [study for study, rows in zip(studies, own, strict=True) if rows] or studies
-        joined = cls(joined_rows(own), joined_info([study.problem_info for study in counted]), list(notes))
-        joined.interrupted = any(study.interrupted for study in counted)
+        parts = apart([study.rows for study in studies])
+        infos = [max((studies[number].problem_info for number in same), key=len) for _, same in parts]
+        joined = cls(joined_rows([rows for rows, _ in parts]), joined_info(infos), list(notes))
+        counted = [studies[number] for _, same in parts for number in same]
+        joined.interrupted = any(study.interrupted for study in studies if study in counted or not study.rows)
         return joined
 
     def sentences(self) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -218,3 +220,23 @@ def test_the_working_directory_was_removed(tmp_path: Path, monkeypatch: pytest.M
     for path in ("../rows.jsonl", ".."):
         with pytest.raises(ResultsError, match=rf"^cannot read {path}: the working directory was removed; change to"):
             lab.audit(path)
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files were left out without a word, and a folder of them alone was said to hold none."""
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    for folder in (tmp_path, closed):
+        lab.Store(folder / "rows.jsonl").append({"kind": "search", "status": "ok", "variant": "naive"})
+    there = os.scandir
+
+    def scandir(path: Any) -> Any:  # root may read everything
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return there(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    for folder in (tmp_path, closed):
+        for call in (lab.audit, lab.claims):
+            with pytest.raises(ResultsError, match=rf"^cannot read {re.escape(str(closed))}: Permission denied$"):
+                call(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,13 +109,45 @@ def test_made_studies_tell_the_same_with_rows_of_their_own_added(tmp_path: Path)
                 assert told(made) == expected, (turn, path.name, how)
 
 
-def test_rows_without_an_id_are_copies_where_they_say_the_same() -> None:
-    """Not blocks without a number, of which two may have been measured alike."""
+def test_rows_without_an_id_have_no_copy_but_themselves() -> None:
     row = {"kind": "block", "role": "clone", "status": "ok", "variant": "kk", "median_ms": 1.0, "ratio": 1.01}
-    numbered = [row | {"block": block} for block in range(3)]
-    assert len(Study(numbered * 2).rows) == 3
     study = Study([row] * 3)
     assert len(study.rows) == len(Study.joined([study, study]).rows) == 3
+
+
+def test_of_copies_that_which_tells_the_most_counts() -> None:
+    """Whatever else a study of compact rows holds, and in any order."""
+    raw = {"kind": "block", "status": "ok", "variant": "kk", "row_id": "r", "block": 0, "median_ms": 1.0}
+    first, other = (raw | {"time_utc": f"2026-11-29T06:0{at}:00Z", "samples_ms": [1.0, 1.0]} for at in (1, 2))
+    more = {"kind": "block", "status": "ok", "variant": "kk", "row_id": "s", "block": 1, "median_ms": 2.0}
+    for rows in itertools.permutations([raw, first, other]):
+        assert [len(row["samples_ms"] or ()) for row in Study(rows).rows] == [2, 2]
+    for studies in itertools.permutations([Study([first]), Study([raw, more])]):
+        assert sum(row["samples_ms"] is not None for row in Study.joined(studies).rows) == 1
+
+
+def test_the_last_of_joined_studies_counts_where_rows_have_no_times() -> None:
+    a, c = (Study([{"kind": "summary", "status": "ok", "variant": "kk", "median_ms": ms}]) for ms in (1.0, 2.0))
+    assert [row["median_ms"] for row in Study.joined([a, c, a]).summary] == [1.0]
+    assert [row["median_ms"] for row in Study.joined([a, c]).summary] == [2.0]
+
+
+def test_what_a_sweep_knows_beside_its_rows_does_not_hang_on_the_order() -> None:
+    rows = [{"kind": "search", "status": "ok", "variant": "kk", "row_id": each, "median_ms": 1.0} for each in "ab"]
+    full, loaded, half, empty = (Study(of) for of in (rows, rows, rows[:1], []))
+    full.interrupted, full.problem_info = True, {"wall_s": 3.0}
+    for studies in ([full, loaded], [loaded, full]):
+        joined = Study.joined(studies)
+        assert (joined.interrupted, joined.problem_info) == (True, {"wall_s": 3.0})
+    half.interrupted = True
+    assert not Study.joined([half, loaded]).interrupted, "it was measured on"
+    empty.interrupted = True
+    assert Study.joined([empty, loaded]).interrupted
+
+
+def test_many_rows_of_one_id_are_told_apart_at_once() -> None:
+    row = {"kind": "search", "status": "ok", "variant": "kk", "row_id": "r"}
+    assert len(Study([row | {"median_ms": 1.0 + at} for at in range(3000)]).rows) == 3000
 
 
 def test_of_one_id_rows_that_say_something_else_stay() -> None:
@@ -148,7 +181,13 @@ def test_effects_that_stack_are_of_each_block_once() -> None:
     row = {"kind": "block", "role": "variant", "status": "ok", "variant": "made_up"}
     draw = np.random.default_rng(3)
     rows = [
-        row | {"block": block, "params": {"A": a, "B": b}, "median_ms": float(draw.lognormal(-a - b, 0.05))}
+        row
+        | {
+            "row_id": f"{block}{a}{b}",
+            "block": block,
+            "params": {"A": a, "B": b},
+            "median_ms": float(draw.lognormal(-a - b, 0.05)),
+        }
         for block in range(4)
         for a in (0, 1)
         for b in (0, 1)

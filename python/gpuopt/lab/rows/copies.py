@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 from gpuopt.lab.rows.groups import PLACE, last_of, where, with_last
-from gpuopt.lab.rows.schema import FIELDS, GROUPS, Row
-
-_ENERGY = frozenset(GROUPS["energy"])
+from gpuopt.lab.rows.schema import Row
 
 
 def in_order(rows: Sequence[Row], ids: Sequence[Hashable]) -> list[Row]:
@@ -21,7 +18,7 @@ def in_order(rows: Sequence[Row], ids: Sequence[Hashable]) -> list[Row]:
     written: dict[Hashable, int] = {}
     visited: dict[Hashable, int] = {}
     for place, (one, row) in enumerate(zip(ids, rows, strict=True)):
-        if one not in latest or row["kind"] != "block" or not _is_copy(row, latest[one]):
+        if one not in latest or row["kind"] != "block" or not _are_copies(row, latest[one]):
             visited[one] = place
         latest[one], written[one] = row, place
     left: dict[Hashable, list[Row]] = {}
@@ -44,61 +41,56 @@ def without_copies(rows: list[Row]) -> list[Row]:
     """The rows, each once, in the order of a file in which the copies were written again. Rows of one id that say
     something else, as those of two sittings, all stay."""
     ids = _ids(rows)
-    return rows if len(set(ids)) == len(ids) else in_order(rows, ids)
+    return rows if len(set(ids)) == len(ids) else in_order(_fullest(rows, ids), ids)
 
 
-def apart(studies: Sequence[Sequence[Row]]) -> list[Sequence[Row]]:
-    """Of each study the rows that no other one gives: none of a study whose rows another one has too, and none that
-    stand in an earlier one. Of studies of the same rows the one that tells the most of them stays."""
-    ids = iter(_ids([row for rows in studies for row in rows]))
-    of_each = [[next(ids) for _ in rows] for rows in studies]
-    told = [sum(value is not None for row in rows for value in row.values()) for rows in studies]
-    kept: dict[int, set[Hashable]] = {}
-    for number in sorted(range(len(studies)), key=lambda at: (-len(set(of_each[at])), -told[at])):
-        own = set(of_each[number])
-        if not any(own <= other for other in kept.values()):
-            kept[number] = own
-    found: list[Sequence[Row]] = [[] for _ in studies]
-    before: set[Hashable] = set()
-    for number in sorted(kept):
-        found[number] = [row for row, one in zip(studies[number], of_each[number], strict=True) if one not in before]
-        before |= kept[number]
-    return found
+def apart(studies: Sequence[Sequence[Row]]) -> list[tuple[list[Row], list[int]]]:
+    """Parts that hold each row of the studies once, with the numbers of the studies that they stand for. A study whose
+    rows another one has, and more, is in none; studies of the same rows are one, at the place of the last. Of what else
+    several have, the last has it."""
+    all_rows = [row for rows in studies for row in rows]
+    all_ids = _ids(all_rows)
+    paired = iter(zip(all_ids, _fullest(all_rows, all_ids), strict=True))
+    of_each = [dict(next(paired) for _ in rows) for rows in studies]
+    same: dict[frozenset[Hashable], list[int]] = {}
+    for number, rows in enumerate(of_each):
+        same.setdefault(frozenset(rows), []).append(number)
+    whole = [(own, numbers) for own, numbers in same.items() if not any(own < other for other in same)]
+    found: list[tuple[list[Row], list[int]]] = []
+    behind: set[Hashable] = set()
+    for own, numbers in sorted(whole, key=lambda each: each[1][-1], reverse=True):
+        found.append(([row for one, row in of_each[numbers[-1]].items() if one not in behind], numbers))
+        behind |= own
+    return found[::-1]
 
 
-def _ids(rows: Iterable[Row]) -> list[Hashable]:
-    """What copies of a row have in common: its ``row_id`` and what it says. Rows that were given without one are copies
-    where all fields are the same; of blocks without a number two may have been measured alike."""
-    known: dict[str, list[Row]] = {}
-    ids: list[Hashable] = []
+def _said(row: Row) -> Hashable:
+    """What copies of a row have in common, compact ones too, and rows of two sittings hardly ever."""
+    return row["row_id"], row["status"], row["median_ms"], row["ratio"], row["reason"]
+
+
+def _are_copies(row: Row, other: Row) -> bool:
+    times = {row["time_utc"], other["time_utc"]} - {None}  # compact rows have none
+    return row is other or (row["row_id"] is not None and _said(row) == _said(other) and len(times) < 2)
+
+
+def _ids(rows: Sequence[Row]) -> list[Hashable]:
+    """What copies of a row, and no other rows, have in common. A row that was given without an id has no copy but
+    itself."""
+    times: dict[Hashable, str] = {}
     for row in rows:
-        one: str | None = row["row_id"]
-        if one is None:
-            ids.append(id(row) if row["kind"] == "block" and row["block"] is None else repr(row))
-            continue
-        alike = known.setdefault(one, [])
-        number = next((at for at, other in enumerate(alike) if _is_copy(row, other)), len(alike))
-        alike += [row] if number == len(alike) else []
-        ids.append((one, number))
-    return ids
+        if row["time_utc"] is not None:
+            times.setdefault(_said(row), row["time_utc"])
+    return [
+        id(row) if row["row_id"] is None else (_said(row), row["time_utc"] or times.get(_said(row))) for row in rows
+    ]
 
 
-def _is_copy(row: Row, other: Row) -> bool:
-    """Whether two rows of one id say the same in all fields that both have: rows of compact files lack some, and keep
-    the first and the last of ``at_s``. Energies of summaries are those of other rows of their study."""
-    if row is other:
-        return True
-    there: Mapping[str, Any] = other
-    derived = _ENERGY if row["kind"] != "energy" else frozenset()
-    fields: Mapping[str, Any] = row
-    for name, value in fields.items():
-        beside = there.get(name)
-        if value is None or beside is None or name in derived:
-            continue
-        if name == "at_s":
-            alike = (value[:1], value[-1:]) == (beside[:1], beside[-1:])
-        else:
-            alike = value == beside if name in FIELDS else repr(value) == repr(beside)  # which may be an array
-        if not alike:
-            return False
-    return True
+def _fullest(rows: Sequence[Row], ids: Sequence[Hashable]) -> list[Row]:
+    """For each row that of its copies which tells the most, the last of several."""
+    fullest: dict[Hashable, tuple[int, Row]] = {}
+    for one, row in zip(ids, rows, strict=True):
+        told = sum(value is not None for value in row.values())
+        if one not in fullest or told >= fullest[one][0]:
+            fullest[one] = told, row
+    return [fullest[one][1] for one in ids]

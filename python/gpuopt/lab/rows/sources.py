@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
-from gpuopt.files import shown, under
+from gpuopt.files import shown
 from gpuopt.lab.rows.copies import in_order
 from gpuopt.lab.rows.given_rows import untimed
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows
-from gpuopt.signals import is_file, is_folder
+from gpuopt.signals import is_file, is_folder, let_through
 
 Source = StudyRows | str | Path | Iterable[Mapping[str, Any]]
 
 
 def studies_of(source: Source) -> list[StudyRows]:
     """The studies of a source: itself, its rows, a results file (raw or compact), or each results file at any depth of
-    a folder. Raises ResultsError where there is no such file, and where it has no rows."""
+    a folder. Raises ResultsError where there is no such file, where it has no rows, and where a folder cannot be
+    read."""
     if isinstance(source, StudyRows):
         return [source]
     if not isinstance(source, (str, Path)):
@@ -39,6 +42,18 @@ def studies_of(source: Source) -> list[StudyRows]:
     if not study.rows:
         raise ResultsError(f"{path} has no result rows; `gpuopt study` writes them")
     return [study]
+
+
+def under(folder: str | Path, pattern: str) -> list[Path]:
+    """The files at any depth of a folder whose names are of a pattern such as "*.jsonl", in order: no folders, and no
+    links that lead to none. Raises ResultsError where it, or a folder in it, cannot be read."""
+
+    def refuse(error: OSError) -> None:
+        let_through(error)
+        raise ResultsError(f"cannot read {shown(error.filename)}: {error.strerror}") from error
+
+    found = [Path(place, name) for place, _, names in os.walk(folder, onerror=refuse) for name in names]
+    return sorted(path for path in found if fnmatch.fnmatch(path.name, pattern) and is_file(path))
 
 
 def stored(path: str | Path) -> tuple[list[Row], list[str]]:

@@ -359,10 +359,7 @@ class Store:
                 self._note("the file system has no locks: let one process write at a time")
             yield fd
         if is_new:  # a file is found after a power cut only once its directory is synced too
-            parent = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            with suppressing(OSError):
-                os.fsync(parent)
-            os.close(parent)
+            files.sync_folder(self.path.parent)
 
     def _mend(self, fd: int) -> int:
         """Ends the file on a whole line and returns its size: what a killed writer left half-done is cut off."""
