@@ -156,7 +156,7 @@ def test_errors_that_are_their_own_cause(tmp_path: Path) -> None:
             except ValueError as error:
                 raise error from error
 
-    with gpuopt.trace() as trace, pytest.raises(gpuopt.ParameterError, match="^path: "):
+    with gpuopt.trace() as trace, pytest.raises(gpuopt.ParameterError, match=r"^path: "):
         trace.save(Own())  # type: ignore[arg-type]
 
 
