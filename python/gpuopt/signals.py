@@ -12,6 +12,7 @@ import stat
 import types
 from inspect import CO_VARARGS
 from pathlib import Path
+from signal import Signals
 
 
 def of_signal(error: BaseException | None) -> Exception | None:
@@ -38,9 +39,7 @@ def _handles_signals(frame: types.FrameType) -> bool:
     if code.co_flags & CO_VARARGS:
         arguments += given.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
     pairs = itertools.pairwise(arguments)
-    return any(
-        isinstance(one, int) and type(one) is not bool and type(other) is types.FrameType for one, other in pairs
-    )
+    return any(type(one) in (int, Signals) and type(other) is types.FrameType for one, other in pairs)
 
 
 def let_through(error: BaseException) -> None:
