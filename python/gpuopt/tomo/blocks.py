@@ -65,7 +65,7 @@ class Blocks:
             run.b = None  # the blocks have copies
 
     def _largest_of(self, sums: Iterable[Array]) -> float:
-        return max(map(self._backend.largest, sums), default=0.0)
+        return max([0.0, *map(self._backend.largest, sums)])
 
     def rows(self, ones: Array) -> list[Array]:
         """R^-1 of each block; ``ones`` is an image's work array."""
