@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Error, ParameterError
-from gpuopt.io.text import FormatError, system_errors
+from gpuopt.io.text import FormatError, opened, system_errors
 from gpuopt.signals import is_folder
 from gpuopt.tomo import checks
 from gpuopt.tomo.scan_source import Source, check_memory, reading
+from gpuopt.tomo.tiff_pages import count_pages
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 SUFFIXES = (".tif", ".tiff")
@@ -48,9 +49,9 @@ class TiffStack(Source):
         self._is_folder = is_folder(path)
         self._files = _files(path) if self._is_folder else [path]
         with _picture(self._files[0]) as first:
+            size, self.dtype = _size(self._files[0], first), _dtype(self._files[0], first)
             pages = self._pages_of(self._files[0], first)
-            views = len(self._files) if self._is_folder else pages
-            self.shape, self.dtype = (views, *_size(self._files[0], first)), _dtype(self._files[0], first)
+            self.shape = (len(self._files) if self._is_folder else pages, *size)
 
     def settle(self) -> None:
         super().settle()
@@ -84,12 +85,15 @@ class TiffStack(Source):
         expected = (*self.shape[1:], self.dtype)
         if (found := (*_size(file, picture), _dtype(file, picture))) != expected:
             raise FormatError(file, None, f"a view is {found}, the first is {expected}; give views of one kind")
-        page = np.asarray(picture)
+        page = _decoded(file, picture)
         return page.view(self.dtype) if page.dtype.isnative else page
 
     def _pages_of(self, file: Path, picture: Any) -> int:
-        """How many there are. Raises FormatError where a file of a folder holds more than a view, or a page does."""
-        pages = int(getattr(picture, "n_frames", 1))
+        """How many there are. Raises FormatError where one is damaged, and where a file of a folder holds more than a
+        view, or a page does."""
+        pages = count_pages(file, picture.fp)
+        if getattr(picture, "n_frames", 1) != pages:
+            raise FormatError(file, None, "its pages cannot be told apart; copy the file again")
         if self._is_folder and pages > 1:
             raise FormatError(file, None, f"it has {pages} pages; give it by itself, or a file a view")
         told = re.search(r"ImageJ=.*\nimages=(\d+)", str(picture.tag_v2.get(_DESCRIPTION, "")), re.DOTALL)
@@ -159,11 +163,27 @@ def _dtype(path: Path, picture: Any) -> np.dtype[Any]:
     return np.dtype(kind)
 
 
+def _decoded(path: Path, picture: Any) -> np.ndarray:
+    """The page that ``picture`` is at. Where libtiff cannot read a compressed page, Pillow may leave the pixels as they
+    were without a word: a page that is like what was there is decoded again, over something else."""
+    if picture.info.get("compression") == "raw":
+        return np.asarray(picture)
+    strips = picture.tile  # which Pillow takes away when they are decoded
+    for before in (1, 0):  # black pages are the commoner ones
+        picture.im = _pillow().new(picture.mode, picture.size, before).im
+        picture.tile = strips
+        page = np.asarray(picture)
+        if (page != before).any():
+            return page
+    raise FormatError(path, None, f"its page {picture.tell() + 1} cannot be decoded; copy the file again")
+
+
 @contextmanager
 def _picture(path: Path) -> Iterator[Any]:
-    """The open file. Whatever Pillow raises in the block becomes a FormatError."""
+    """The open file, which stays open when its page is decoded. Whatever Pillow raises in the block becomes a
+    FormatError."""
     Image = _pillow()
-    with reading(path, "TIFF"), Image.open(path, formats=("TIFF",)) as picture:
+    with opened(path) as file, reading(path, "TIFF"), Image.open(file, formats=("TIFF",)) as picture:
         yield picture
 
 
