@@ -186,6 +186,13 @@ def test_refusals_that_differ_by_a_number_are_told_once() -> None:
     )
 
 
+@pytest.mark.parametrize("cpu", ["AMD EPYC", [1], {"quota_cpus": "x", "usable_threads": [2], "governor": 3}])
+def test_facts_of_a_processor_that_are_none_are_left_out(cpu: object) -> None:
+    facts = {"kind": "environment", "env_hash": "e", "environment": {"cpu": cpu}}
+    study = Study([facts, *[r | {"env_hash": "e", "device_type": "cpu"} for r in study_rows.rows()]])
+    assert "quota" not in study.to_text(80)
+
+
 def test_conditions_are_two_lines_of_what_is_known() -> None:
     cpu = {"usable_threads": 2, "quota_cpus": 1.5, "governor": "powersave"}
     facts = {"kind": "environment", "env_hash": "e", "environment": {"cpu": cpu, "state": {"load": 0.1}}}

@@ -89,10 +89,12 @@ def _facts(study: StudyRows, rows: Sequence[Row]) -> dict[str, Any]:
     now = next((row["env_hash"] for row in reversed(rows) if row["env_hash"]), None)
     for row in reversed(study.rows):
         environment = row["environment"] if row["kind"] == "environment" and row["env_hash"] == now else None
-        cpu: Mapping[str, Any] = (environment.get("cpu") if environment else None) or {}
-        if cpu:
+        cpu = environment.get("cpu") if environment else None
+        if cpu and isinstance(cpu, Mapping):
+            kinds = {"cores": int, "quota": (int, float), "governor": str}
             named = {"cores": "usable_threads", "quota": "quota_cpus", "governor": "governor"}
-            return {name: value for name, field in named.items() if (value := cpu.get(field)) is not None}
+            facts: dict[str, Any] = {name: cpu.get(field) for name, field in named.items()}
+            return {name: value for name, value in facts.items() if isinstance(value, kinds[name])}
     return {}
 
 
