@@ -9,11 +9,10 @@ import fcntl
 import functools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gpuopt import _core, files, sealed
 from gpuopt._core import ParameterError
@@ -21,6 +20,7 @@ from gpuopt.configuration import Configuration, table_of
 from gpuopt.signals import let_through, suppressing
 
 Record = dict[str, Any]
+_Found = TypeVar("_Found")
 
 
 # ---------------------------------------------------------------- records
@@ -122,21 +122,24 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     path = tuned_dir() / f"{workload}.json"
     try:
         sealed.made(path.parent)
-        with _locked(path.parent):
-            content = sealed.replaceable(path, SCHEMA)
-            try:
-                stored, unused = ([], path.exists()) if content is None else (_read_records(content), False)
-            except _DAMAGED:
-                stored, unused = [], True
-            kept = [record for record in stored if not any(_replaces(new, record) for new in fresh)]
-            merged = sorted([*fresh, *kept], key=lambda record: -len(record["match"]))
-            _replace(path, _text(merged), unused)
+        _locked(path.parent, lambda: _merge(path, fresh))
     except files.WriteError:
         raise
     except OSError as error:
         let_through(error)
         raise files.refused(path, error, files.OTHER_CACHE) from error
     return path
+
+
+def _merge(path: Path, fresh: Sequence[Record]) -> None:
+    content = sealed.replaceable(path, SCHEMA)
+    try:
+        stored, unused = ([], path.exists()) if content is None else (_read_records(content), False)
+    except _DAMAGED:
+        stored, unused = [], True
+    kept = [record for record in stored if not any(_replaces(new, record) for new in fresh)]
+    merged = sorted([*fresh, *kept], key=lambda record: -len(record["match"]))
+    _replace(path, _text(merged), unused)
 
 
 def _replaces(new: Record, old: Record) -> bool:
@@ -156,16 +159,19 @@ def remove_records(workload: str, wanted: Callable[[Record], bool]) -> list[Reco
     if not path.exists():
         return []
     try:
-        with _locked(path.parent):
-            stored = user_records(workload)
-            removed = [record for record in stored if wanted(record)]
-            if removed:
-                _replace(path, _text([record for record in stored if record not in removed]), False)
+        return _locked(path.parent, lambda: _remove(path, workload, wanted))
     except files.WriteError:
         raise
     except OSError as error:
         let_through(error)
         raise files.refused(path, error, files.OTHER_CACHE) from error
+
+
+def _remove(path: Path, workload: str, wanted: Callable[[Record], bool]) -> list[Record]:
+    stored = user_records(workload)
+    removed = [record for record in stored if wanted(record)]
+    if removed:
+        _replace(path, _text([record for record in stored if record not in removed]), False)
     return removed
 
 
@@ -176,13 +182,14 @@ def _text(records: Iterable[Record]) -> str:
     return f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "records": [\n{lines}\n]}}\n'
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path, work: Callable[[], _Found]) -> _Found:
+    """What ``work`` gives, done while the folder is locked. No context manager: a signal's handler may raise behind its
+    lock and before the block, and the lock would stay."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppressing(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        return work()
     finally:
         os.close(descriptor)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+import types
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import gpuopt
@@ -50,6 +54,45 @@ def test_an_interrupt_before_a_write_loses_nothing(tmp_path: Path, monkeypatch: 
             made.append(make(block=1))
     made.append(make(block=2))
     assert numbers(made.path) == [0, 1, 2]
+
+
+class Interrupts:
+    """Raises KeyboardInterrupt at the nth place of `Store.flush` where Python runs handlers of signals: where a function
+    begins, and behind one that is written in C."""
+
+    def __init__(self, at: int) -> None:
+        self.left, self.began = at, False
+
+    def __call__(self, frame: types.FrameType, event: str, _: object) -> None:
+        self.began |= frame.f_code.co_name == "flush"
+        if self.began and event in ("call", "c_return"):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+
+def test_rows_are_in_the_file_wherever_interrupts_came(tmp_path: Path) -> None:
+    """At each place, and at two; and the lock is let go, though the errors are kept."""
+    rng, errors = np.random.default_rng(5), list[BaseException]()
+    for turn in range(500):
+        made, kept = Store(tmp_path / f"{turn}.jsonl"), [0]
+        made.append(make(block=0))
+        for block, at in ((1, 1 + turn % 125), (2, int(rng.integers(1, 125))), (3, None)):
+            try:
+                sys.setprofile(Interrupts(at) if at is not None else None)
+                try:
+                    made.append(make(block=block))
+                finally:
+                    sys.setprofile(None)
+                kept.append(block)
+            except KeyboardInterrupt as error:
+                errors.append(error)
+            there = {*numbers(made.path), *(row["block"] for row in made.unsaved)}
+            assert {*kept} <= there
+            assert {row["block"] for row in made.rows()} == there
+        assert made.unsaved == []
+        assert {*numbers(made.path)} == {row["block"] for row in made.latest()}
+    assert 400 < len(errors) < 1000
 
 
 def test_rows_that_are_written_together_are_all_held_where_the_file_takes_none() -> None:

@@ -20,8 +20,9 @@ from typing import Any
 
 from gpuopt import files
 from gpuopt.lab.rows import templates
+from gpuopt.lab.rows.locks import locked
 from gpuopt.lab.rows.schema import FIELDS, GROUPS, SCHEMA, ResultsError, Row, plain
-from gpuopt.lab.rows.store import Damage, Store, locked, no_templates, row_of
+from gpuopt.lab.rows.store import Damage, Store, no_templates, row_of
 from gpuopt.lab.rows.templates import Fields
 from gpuopt.signals import let_through
 
@@ -76,8 +77,8 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
         if [row["row_id"] for row in read(map(json.loads, lines))] != [row["row_id"] for row in rows]:
             raise ResultsError(f"{path}: its compact rows are not its rows, which is a bug: nothing was written")
         text = "".join(f"{line}\n" for line in lines).encode("ascii")
-        with locked(path, os.O_RDWR if os.access(path, os.W_OK) else os.O_RDONLY) as (fd, _):
-            if _state(os.fstat(fd)) != _state(before):
+        with locked(path, os.O_RDWR if os.access(path, os.W_OK) else os.O_RDONLY) as file:
+            if _state(os.fstat(file.fileno())) != _state(before):
                 raise ResultsError(
                     f"{path} was written to meanwhile: nothing was written; wait until its sweep has ended"
                 )

@@ -91,7 +91,7 @@ def _facts(study: StudyRows, rows: Sequence[Row]) -> dict[str, Any]:
         environment = row["environment"] if row["kind"] == "environment" and row["env_hash"] == now else None
         cpu = environment.get("cpu") if environment else None
         if cpu and isinstance(cpu, Mapping):
-            kinds = {"cores": int, "quota": (int, float), "governor": str}
+            kinds: dict[str, Any] = {"cores": int, "quota": (int, float), "governor": str}
             named = {"cores": "usable_threads", "quota": "quota_cpus", "governor": "governor"}
             facts: dict[str, Any] = {name: cpu.get(field) for name, field in named.items()}
             return {name: value for name, value in facts.items() if isinstance(value, kinds[name])}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import stat
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 from gpuopt import files
 from gpuopt.checked import checked
 from gpuopt.lab.rows import templates
+from gpuopt.lab.rows.locks import locked, sync
 from gpuopt.lab.rows.schema import (
     KEY_FIELDS,
     SCHEMA,
@@ -31,7 +30,7 @@ from gpuopt.lab.rows.schema import (
     row_id,
 )
 from gpuopt.lab.rows.templates import Fields, Templates
-from gpuopt.signals import let_through, make_folders, of_signal, suppressing
+from gpuopt.signals import exists, let_through, make_folders, suppressing
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,6 @@ SHARED = (
 REMOVED = "it was removed, or moved away, while rows were written to it; all of them are written again"
 _TORN = "unfinished last line, dropped at the next write"
 _BEGINS = b'{"schema":'  # what each row that was ever written begins with, and a digit
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
-_NO_LOCKS |= {errno.EBADF}  # some lock what is open for writing alone
 
 
 def _begins_a_row(head: bytes) -> bool:
@@ -119,38 +116,7 @@ def _begins_a_row(head: bytes) -> bool:
     return head.startswith(_BEGINS) and (not number or number[:1].isdigit())
 
 
-_REPLACED = 100  # times in a row: on a file system whose inodes do not last it would be for ever
-
-
-@contextmanager
-def locked(path: Path, flags: int) -> Iterator[tuple[int, bool]]:
-    """The file of a path, open and locked until the end, and whether its file system has locks: some of clusters have
-    none. Where another file took its place meanwhile, as by `gpuopt compact`, it is that one."""
-    for left in reversed(range(_REPLACED)):
-        fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
-        try:
-            has_locks = _lock(fd)
-            if not has_locks or not left or _is_at(fd, path):
-                yield fd, has_locks
-                return
-        finally:
-            os.close(fd)
-
-
-def _lock(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-    except OSError as error:
-        if of_signal(error) is not None or error.errno not in _NO_LOCKS:
-            raise
-        return False
-    return True
-
-
-def _is_at(fd: int, path: Path) -> bool:
-    with suppressing(FileNotFoundError):
-        return os.path.samestat(os.fstat(fd), path.stat())
-    return False
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
 
 
 @checked
@@ -185,19 +151,23 @@ class Store:
             raise ResultsError(f"cannot read {self.path}: {files.NO_WORKING_DIRECTORY}; {files.ELSEWHERE}")
         self.path = self.path.absolute()
         self.problems: list[Damage] = []
-        self._rows: list[Row] = []
-        self._latest: dict[str, Row] = {}
         self._mutex = threading.RLock()
+        # The rows of the file as one append, and of each since then; and how many of these appends are in the file. An
+        # interrupt may come between any two statements: one alone tells what was saved.
+        self._log: tuple[list[Sequence[Row]], int] = [[]], 1
+        self._latest: dict[str, Row] = {}
+        self._indexed: tuple[list[Sequence[Row]], int] = [], 0  # of which appends, and how many, ``_latest`` is
         self._end: int | None = None  # where the last row written here ends
-        self._held: list[Sequence[Row]] = []  # what each append could not write, oldest first
-        self._begun: tuple[bytes, int] | None = None  # lines whose writing began and is not known to have ended
+        # Lines whose writing began and is not known to have ended, and how many appends are in the file with them.
+        self._begun: tuple[bytes, int] | None = None
         self.reload()
 
     @property
     def unsaved(self) -> list[Row]:
         """The rows that could not be written, in the order of their appends."""
         with self._mutex:
-            return [row for rows in self._held for row in rows]
+            appends, saved = self._log
+            return [row for rows in appends[saved:] for row in rows]
 
     def reload(self) -> None:
         """Reads the file again. Raises ResultsError if it cannot be read, is not UTF-8, or a newer gpuopt wrote it."""
@@ -206,6 +176,7 @@ class Store:
         known = no_templates()
         head = b""
         with self._mutex:
+            self._look_for_begun()
             try:
                 # A device such as /dev/null or /dev/full takes rows but has none, and may never end.
                 sink = self.path.is_char_device() or self.path.is_fifo()
@@ -228,22 +199,35 @@ class Store:
                 if not isinstance(error, FileNotFoundError):
                     raise ResultsError(f"cannot read {self.path}: {error.strerror}") from error
             self._foreign = not rows and not known and not _begins_a_row(head)
-            self._rows, self.problems, self.compact = rows + self.unsaved, problems, bool(known)
-            self._latest = {row["row_id"]: row for row in self._rows}
+            self.problems, self.compact = problems, bool(known)
+            appends, saved = self._log
+            self._log = [rows, *appends[saved:]], 1
 
     def rows(self) -> list[Row]:
         """All rows in the order written, unsaved ones last, replaced ones included."""
         with self._mutex:
-            return list(self._rows)
+            return [row for rows in self._log[0] for row in rows]
 
     def latest(self) -> list[Row]:
         """One row for each row id, the last written, in the order in which the ids first appeared."""
         with self._mutex:
-            return list(self._latest.values())
+            return list(self._by_id().values())
 
     def done(self, key: str, block: int | None = None, *, kind: str = "search") -> bool:
         """Whether there is a row of (key, block), or of (key, kind)."""
-        return row_id(key, block, kind) in self._latest
+        with self._mutex:
+            return row_id(key, block, kind) in self._by_id()
+
+    def _by_id(self) -> dict[str, Row]:
+        """The last row of each id, in the order in which the ids first appeared."""
+        appends = self._log[0]
+        if self._indexed[0] is not appends:
+            self._latest = {}
+            self._indexed = appends, 0
+        for count in range(self._indexed[1], len(appends)):
+            self._latest.update((row["row_id"], row) for row in appends[count])
+            self._indexed = appends, count + 1
+        return self._latest
 
     def check_takes_rows(self) -> None:
         """Raises ResultsError where the file is a compact one, whose blocks lack what a sweep would go on from, and
@@ -274,9 +258,7 @@ class Store:
                 raise ResultsError(f"row: a field is called {unknown[0]!r}; names are texts")
         complete = [new_row(**row) for row in rows]
         with self._mutex:
-            self._rows += complete
-            self._latest |= {row["row_id"]: row for row in complete}
-            self._held += [complete] if complete else []
+            self._log[0].append(complete)
             self.flush()
         return complete
 
@@ -285,20 +267,23 @@ class Store:
         oldest first. Raises ResultsError at the first that it does not take."""
         with self._mutex:
             self._look_for_begun()
-            if not self._held:
+            appends, saved = self._log
+            if not self.unsaved:
                 return
             try:
-                self._write_first(len(self._held))
+                self._write_up_to(len(appends))
             except ResultsError:
-                if len(self._held) == 1:
+                if len(appends) == saved + 1:
                     raise
-                while self._held:
-                    self._write_first(1)
+                for count in range(saved, len(appends)):
+                    self._write_up_to(count + 1)
 
-    def _write_first(self, appends: int) -> None:
-        rows = [row for together in self._held[:appends] for row in together]
+    def _write_up_to(self, count: int) -> None:
+        """Writes those of the first ``count`` appends that are not in the file."""
+        appends, saved = self._log
+        rows = [row for together in appends[saved:count] for row in together]
         lines = b"".join(map(_line, rows))
-        self._begun = lines, appends
+        self._begun = lines, count
         try:
             self._write(lines)
         except OSError as error:
@@ -308,23 +293,28 @@ class Store:
                 f"{self.path}: {error.strerror}. Free some space or give another path. Rows kept in memory "
                 f"(Store.unsaved): {len(self.unsaved)}; the next append or flush() writes them"
             ) from error
-        del self._held[:appends]  # after an interrupt before it, the next flush finds the rows in the file
+        self._log = appends, count  # after an interrupt before it, the next flush finds the rows in the file
         self._begun = None
 
     def _look_for_begun(self) -> None:
         """Rows whose writing an interrupt ended are saved if the file ends with them."""
         if self._begun is None:
             return
-        lines, appends = self._begun
-        with suppressing(OSError), self._locked() as fd:  # the next write says why
-            size = os.fstat(fd).st_size
-            if size >= len(lines) and os.pread(fd, len(lines), size - len(lines)) == lines:
+        lines, count = self._begun
+        with suppressing(OSError), locked(self.path, _FLAGS) as file:  # the next write says why
+            size = os.fstat(file.fileno()).st_size
+            if size >= len(lines) and os.pread(file.fileno(), len(lines), size - len(lines)) == lines:
                 self._end = size
-                del self._held[:appends]
+                self._log = self._log[0], max(self._log[1], count)
         self._begun = None
 
     def _write(self, lines: bytes) -> None:
-        with self._locked() as fd:
+        make_folders(self.path.parent)
+        is_new = not exists(self.path)
+        with locked(self.path, _FLAGS) as file:
+            if not file.has_locks:  # one writer is still safe
+                self._note("the file system has no locks: let one process write at a time")
+            fd = file.fileno()
             there = os.fstat(fd)
             if self._end is not None and there.st_size > self._end and stat.S_ISREG(there.st_mode):
                 self._note(SHARED)
@@ -335,31 +325,23 @@ class Store:
                 written = os.write(fd, lines)
                 if written < len(lines):
                     raise OSError(errno.ENOSPC, f"only {written} bytes fitted (disk full, quota or file size limit)")
-                _sync(fd)
+                sync(fd)
             except OSError:
                 self._end = None
                 with suppressing(OSError):
                     os.ftruncate(fd, start)
                 raise
             self._end = start + len(lines)
+        if is_new:  # a file is found after a power cut only once its directory is synced too
+            files.sync_folder(self.path.parent)
 
     def _gone(self) -> bytes:
         """The lines of rows that were in a file which is there no more."""
-        before = self._rows[: len(self._rows) - len(self.unsaved)]
+        appends, saved = self._log
+        before = [row for rows in appends[:saved] for row in rows]
         if before:
             self._note(REMOVED)
         return b"".join(map(_line, before))
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        make_folders(self.path.parent)
-        is_new = not self.path.exists()
-        with locked(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as (fd, has_locks):
-            if not has_locks:  # one writer is still safe
-                self._note("the file system has no locks: let one process write at a time")
-            yield fd
-        if is_new:  # a file is found after a power cut only once its directory is synced too
-            files.sync_folder(self.path.parent)
 
     def _mend(self, fd: int) -> int:
         """Ends the file on a whole line and returns its size: what a killed writer left half-done is cut off."""
@@ -387,11 +369,3 @@ class Store:
 def _line(row: Row) -> bytes:
     there = {field: value for field, value in row.items() if value is not None}
     return json.dumps(there, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
-
-
-def _sync(fd: int) -> None:
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if of_signal(error) is not None or error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
-            raise
