@@ -6,7 +6,6 @@ import os
 import sys
 import types
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
