@@ -56,8 +56,8 @@ def test_an_interrupt_before_a_write_loses_nothing(tmp_path: Path, monkeypatch: 
 
 
 class Interrupts:
-    """Raises KeyboardInterrupt at the nth place of `Store.flush` where Python runs handlers of signals: where a function
-    begins, and behind one that is written in C."""
+    """Raises KeyboardInterrupt at the nth place of `Store.flush` where Python runs handlers of signals: where a
+    function begins, and behind one that is written in C."""
 
     def __init__(self, at: int) -> None:
         self.left, self.began = at, False
