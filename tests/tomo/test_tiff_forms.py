@@ -16,13 +16,13 @@ from gpuopt.io import FormatError
 Image = pytest.importorskip("PIL.Image")
 
 WIDTH, HEIGHT, BITS, COMPRESSION, WHITE, DESCRIPTION, STRIPS, ORIENTATION = 256, 257, 258, 259, 262, 270, 273, 274
-SAMPLES, ROWS, BYTES, EXTRA, FORM, XMP = 277, 278, 279, 338, 339, 700
+SAMPLES, ROWS, BYTES, PLANES, EXTRA, FORM, XMP = 277, 278, 279, 284, 338, 339, 700
 
 
 def write_tiff(path: Path, pages: np.ndarray, order: str = "<", **tags: Any) -> Path:
     """A TIFF whose tags are those of ``pages`` (page, y, x), but for ``tags``; None leaves one out."""
     names = {"bits": BITS, "white": WHITE, "orientation": ORIENTATION, "form": FORM, "xmp": XMP, "extra": EXTRA}
-    names |= {"samples": SAMPLES, "width": WIDTH, "description": DESCRIPTION}
+    names |= {"samples": SAMPLES, "width": WIDTH, "description": DESCRIPTION, "planes": PLANES}
     written = bytearray({"<": b"II*\0", ">": b"MM\0*"}[order] + bytes(4))
     link = 4
     for page in pages:
@@ -48,6 +48,21 @@ def write_tiff(path: Path, pages: np.ndarray, order: str = "<", **tags: Any) -> 
         written += bytes(4)
     path.write_bytes(written)
     return path
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16", "int32", "float32"])
+def test_pixels_in_planes_are_refused(dtype: str, order: str, tmp_path: Path) -> None:
+    """One sample a pixel is one plane, but Pillow does not turn its bytes, and took two words for one."""
+    pages = np.arange(54).reshape(3, 2, 9).astype(dtype)
+    apart = write_tiff(tmp_path / "apart.tif", pages, order, planes=2)
+    with pytest.raises(
+        FormatError, match=r"apart\.tif: (its PlanarConfiguration is 2; write it as 1|it cannot be read)"
+    ):
+        gt.read_scan(apart, angles=3, flat=1e6).counts()
+    if order == "<" or dtype in ("uint8", "uint16"):
+        together = write_tiff(tmp_path / "together.tif", pages, order, planes=1)
+        np.testing.assert_array_equal(gt.read_scan(together, angles=3, flat=1e6).counts(), pages)
 
 
 def drawn(dtype: str, shape: tuple[int, ...] = (3, 2, 9)) -> np.ndarray:

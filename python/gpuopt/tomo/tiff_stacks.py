@@ -38,7 +38,8 @@ _MOST_PIXELS = 80_000_000  # of a page, which is decoded whole
 _BYTES_A_PIXEL = 12  # of a page while it is decoded
 _MOST_BYTES = 4_000_000_000  # of a file that is written: offsets have 32 bits
 _WITHIN = 0.9  # of the inscribed circle, where the grey values of a picture are chosen
-_BITS, _PACKED, _WHITE, _DESCRIPTION, _ORIENTATION, _TILE, _FORM = 258, 259, 262, 270, 274, (322, 323), 339  # tags
+_BITS, _PACKED, _WHITE, _DESCRIPTION, _ORIENTATION, _PLANES = 258, 259, 262, 270, 274, 284  # tags
+_TILE, _FORM = (322, 323), 339
 
 
 class TiffStack(Source):
@@ -155,6 +156,8 @@ def _dtype(path: Path, picture: Any) -> np.dtype[Any]:
         and kind not in ("uint8", "int8", "uint16")
     ):
         raise FormatError(path, None, f"its {kind} words are big-endian and compressed; write it uncompressed")
+    if picture.tag_v2.get(_PLANES, 1) != 1:  # Pillow takes bytes and bits of such pixels as they lie
+        raise FormatError(path, None, "its PlanarConfiguration is 2; write it as 1")
     turned = picture.tag_v2.get(_ORIENTATION, picture.getexif().get(_ORIENTATION, 1))  # which XMP may say too
     if turned != 1:
         raise FormatError(

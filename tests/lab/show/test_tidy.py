@@ -86,6 +86,15 @@ def test_pandas_has_the_same_columns(study: Study) -> None:
     assert pandas.isna(frame.loc[frame.name == "no such", "speedup"]).empty
 
 
+def test_columns_of_numbers_that_are_all_missing_are_numbers() -> None:
+    pandas = pytest.importorskip("pandas")
+    row = {"kind": "summary", "role": "variant", "status": "crash", "variant": "a", "problem": "p", "device": "d"}
+    frame = Study([row]).to_pandas()
+    for name in ("time_ms", "speedup", "speedup_lo", "bound_pct"):
+        assert frame[name].dtype == "float64", name
+        assert pandas.isna(frame[name][0]), name
+
+
 def test_a_file_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:
     with pytest.raises(WriteError, match="nowhere"):
         study.to_csv(tmp_path / "nowhere" / "table.csv")

@@ -53,6 +53,7 @@ ASKED = (
     "unit",
     "flags",
 )
+_NUMBERS = ("time", "speedup", "bound_pct", "rate")  # how columns of numbers begin, which may all be missing
 INDEX = ("device", "problem", "dtype", "name", "role")  # what tells lines of comparisons apart
 
 
@@ -145,7 +146,8 @@ def as_frame(names: Sequence[str], table: Sequence[Mapping[str, Cell]]) -> panda
         import pandas
     except ImportError as error:
         raise ResultsError("to_pandas needs pandas: pip install 'gpuopt[lab]'") from error
-    return pandas.DataFrame.from_records([dict(line) for line in table], columns=list(names))
+    frame = pandas.DataFrame.from_records([dict(line) for line in table], columns=list(names))
+    return frame.astype({name: "float64" for name in names if name.startswith(_NUMBERS)})
 
 
 def as_dataset(study: StudyRows) -> xarray.Dataset:
