@@ -68,8 +68,10 @@ class Study(StudyRows):
         parts = apart([study.rows for study in studies])
         infos = [max((studies[number].problem_info for number in same), key=len) for _, same in parts]
         joined = cls(joined_rows([rows for rows, _ in parts]), joined_info(infos), list(notes))
-        counted = [studies[number] for _, same in parts for number in same]
-        joined.interrupted = any(study.interrupted for study in studies if study in counted or not study.rows)
+        counted = {number for _, same in parts for number in same}  # what ended early and went on elsewhere did not end
+        joined.interrupted = any(
+            study.interrupted for number, study in enumerate(studies) if number in counted or not study.rows
+        )
         return joined
 
     def sentences(self) -> list[str]:
