@@ -68,7 +68,8 @@ def words(hint: Any) -> str:
     if origin is tuple and typing.get_args(hint)[-1:] != (...,):
         return f"({', '.join(words(one) for one in typing.get_args(hint))})"
     if origin in (collections.abc.Sequence, collections.abc.Iterable, list) and typing.get_args(hint):
-        return f"a list of {words(typing.get_args(hint)[0]).removeprefix('a ')}"
+        of = typing.get_args(hint)[0]
+        return "a list" if of is Any else f"a list of {words(of).removeprefix('a ')}"
     if origin is collections.abc.Callable:
         return "a function"
     if isinstance(hint, TypeVar):

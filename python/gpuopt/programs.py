@@ -17,7 +17,7 @@ from typing import Any
 from gpuopt._core import ParameterError
 from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere
 from gpuopt.lab.kernels.kernel import Kernel
-from gpuopt.signals import exists, is_file, let_through, suppressing
+from gpuopt.signals import exists, is_file, is_folder, let_through, suppressing
 
 FOLDERS = ("GPUOPT_CACHE_DIR", "GPUOPT_KERNEL_DIR")  # variables; relative paths start where the command does
 RUN_NAME = "gpuopt_program"  # its __name__, so that what stands below `if __name__ == "__main__"` is left out
@@ -36,7 +36,8 @@ def opened(path: Path) -> Iterator[tuple[dict[str, Kernel], Path]]:
     if leads_nowhere(path):
         raise ParameterError(f"{path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
     if not is_file(path):
-        raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
+        what = "it is a folder" if is_folder(path) else "there is no such file"
+        raise ParameterError(f"{path}: {what}; name a Python file that defines a lab.Kernel")
     with _ONE_AT_A_TIME:
         folder = path.resolve().parent
         searched, words, here = list(sys.path), list(sys.argv), _working_directory()

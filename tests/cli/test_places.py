@@ -324,3 +324,9 @@ def test_a_file_that_fails_leaves_the_variables_as_they_were(
     for words in (["study", "mine.py"], ["tune", "mine.py"], ["tune", "--show", "mine.py"], ["isa", "mine.py"]):
         assert CliRunner().invoke(cli.app, words).exit_code != 0
         assert (os.environ["GPUOPT_CACHE_DIR"], os.environ.get("GPUOPT_KERNEL_DIR")) == ("cache", None)
+
+
+def test_a_folder_in_the_place_of_a_program_is_called_one(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli.app, ["judge", str(tmp_path), __file__, "n=8"])
+    assert result.exit_code == 2
+    assert "it is a folder; name a Python file" in re.sub(r"\W*\n\W*", " ", result.stderr)

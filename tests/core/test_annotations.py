@@ -43,6 +43,10 @@ def test_unions_behind_an_alias_are_unions() -> None:
     assert [annotations.test_of(hint)(value) for value in (3, None, "3")] == [True, True, False]
 
 
+def test_lists_of_anything_are_lists() -> None:
+    assert annotations.words(list[Any]) == "a list"
+
+
 def test_times_are_no_numbers() -> None:
     for value in (np.timedelta64(3, "D"), np.timedelta64(3, "s"), np.timedelta64(3, "ns")):
         assert not any(annotations.test_of(hint)(value) for hint in (int, float, int | None, float | tuple[float, ...]))

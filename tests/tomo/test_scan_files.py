@@ -303,7 +303,7 @@ def test_pages_that_are_none(tmp_path: Path) -> None:
     stack = exchange.write_pages(
         tmp_path / "stack.tif", np.zeros((1, 4, 9), np.uint8), description="ImageJ=1.53t\nimages=70\n"
     )
-    with pytest.raises(FormatError, match="ImageJ wrote its 70 views as one page"):
+    with pytest.raises(FormatError, match="its 70 views are one page"):
         gt.read_scan(stack, 70)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FormatError, match=r"holds no file \.tif"):

@@ -80,8 +80,8 @@ class ScanFile:
         return self.source.counts(_rows(rows, self.shape[1]))
 
     def dead(self, rows: Indices | None = None) -> np.ndarray:
-        """Where the flat field is not above the dark one, or either is NaN: a mask (v, u) of some ``rows``. Raises
-        FormatError, ParameterError."""
+        """Where the flat field is not above the dark one, or either is NaN or infinite: a mask (v, u) of some ``rows``.
+        Raises FormatError, ParameterError."""
         return self._levels(_rows(rows, self.shape[1]))[2]
 
     def projections(self, rows: Indices | None = None) -> np.ndarray:

@@ -41,6 +41,9 @@ _WITHIN = 0.9  # of the inscribed circle, where the grey values of a picture are
 _BITS, _PACKED, _WHITE, _DESCRIPTION, _ORIENTATION, _PLANES = 258, 259, 262, 270, 274, 284  # tags
 _TILE, _FORM = (322, 323), 339
 
+# How ImageJ, and tifffile with ``truncate``, describe a page that has all views behind one another.
+_ONE_PAGE = re.compile(r'ImageJ=.*\nimages=(\d+)|{"shape": \[(\d+), \d+, \d+\], "truncated": true', re.DOTALL)
+
 
 class TiffStack(Source):
     """The pages of a file, or the files of a folder in the order of their names."""
@@ -97,11 +100,10 @@ class TiffStack(Source):
             raise FormatError(file, None, "its pages cannot be told apart; copy the file again")
         if self._is_folder and pages > 1:
             raise FormatError(file, None, f"it has {pages} pages; give it by itself, or a file a view")
-        told = re.search(r"ImageJ=.*\nimages=(\d+)", str(picture.tag_v2.get(_DESCRIPTION, "")), re.DOTALL)
-        if pages == 1 and told and int(told[1][:9]) > 1:
-            raise FormatError(
-                file, None, f"ImageJ wrote its {told[1][:9]} views as one page; save them as an image sequence"
-            )
+        told = _ONE_PAGE.search(str(picture.tag_v2.get(_DESCRIPTION, "")))
+        views = (told[1] or told[2])[:9] if told else ""
+        if pages == 1 and views and int(views) > 1:
+            raise FormatError(file, None, f"its {views} views are one page; save them as an image sequence")
         picture.seek(0)
         return pages
 

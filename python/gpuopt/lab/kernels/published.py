@@ -279,7 +279,9 @@ def _positive(value: Any) -> float:
 def write_kernel_tuner(results: Results, path: str | Path) -> None:
     """Writes a cache that Kernel Tuner resumes from and simulates with. Raises ParameterError for parameters that are
     named as what a cache says of a measurement and for two results whose levels are written alike, and WriteError.
-    Levels such as 0.5 are written as numbers; for True and None stands what :func:`read_results` made of them.
+    Levels such as 0.5 are written as numbers; for True and None stands what :func:`read_results` made of them. A cache
+    has no words for ``crash``, ``timeout`` and ``wrong``, which become ``runtime``, nor for ``unsupported``, which
+    becomes ``constraints``.
 
     Examples
     --------
@@ -324,7 +326,8 @@ def write_kernel_tuner(results: Results, path: str | Path) -> None:
 @checked
 def write_t4(results: Results, path: str | Path) -> None:
     """Writes results in T4 1.0.0, times in ms; it has no place for the device and the kernel. Levels are written as by
-    :func:`write_kernel_tuner`. Raises ParameterError where there are no results, and WriteError.
+    :func:`write_kernel_tuner`; ``crash`` becomes ``runtime``, and ``unsupported`` ``constraints``, for which T4 has no
+    words. Raises ParameterError where there are no results, and WriteError.
 
     Examples
     --------

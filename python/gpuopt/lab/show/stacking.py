@@ -38,8 +38,9 @@ SOME = 200
 @dataclass(frozen=True)
 class Stacking:
     """How the factors of a kernel stack; ``speedups`` are over the configuration with all of them off, medians over
-    blocks. ``missing`` are cells that were not measured, ``unknown`` effects that cannot be told without them;
-    ``blocks`` are the speed-ups of each block, in its order, which intervals are made of. Products and ratios of cells
+    blocks (of their logarithms: of an even number, the geometric mean of the two in the middle). ``missing`` are cells
+    that were not measured, ``unknown`` effects that cannot be told without them; ``blocks`` are the speed-ups of each
+    block, in its order, which intervals are made of. Products and ratios of cells
     are medians over blocks too, of the product or ratio in each block; where there are no blocks, they are of
     ``speedups``. ``about`` is the problem and the device; ``refused`` says why no effect has a verdict, where the
     study's rows have none. Raises ParameterError for unknown factors, and speed-ups or blocks that cannot be. Effects

@@ -47,7 +47,7 @@ def spmv(
         (n,) or (n, k), same dtype as A, C-contiguous; NumPy or DeviceArray. With ``transpose``, (m,) or (m, k).
     y
         Addend of the result's shape, not modified unless it is ``out``. It is needed where ``beta`` is not 0, and not
-        read where it is 0.
+        read where it is 0. (A and x are read whatever ``alpha`` is: where it is 0, their Inf and NaN make NaN.)
     out
         Array that receives the result and is returned; may be ``y``. A DeviceArray must not be ``x``, nor share a part
         of ``y``'s memory; a NumPy array may overlap any operand, for it is written when all is computed.
