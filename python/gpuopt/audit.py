@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
         for folder in path.resolve().parents[:2]
         for profile in folder.glob(PROFILES)
     }
-    known += [_known(file, _profile(file)) for file in sorted(beside - {file.resolve() for file in files})]
+    known += _beside(beside - {file.resolve() for file in files})
     found += [audit_file(file, str(file), known) for file in files if file.suffix != ".json"]
     for path in asked:
         here = set(_files(Path(path)))
@@ -119,6 +120,15 @@ def _profile(file: Path) -> Profile:
 
 
 # ---------------------------------------------------------------- what rows are held against
+
+
+def _beside(files: Iterable[Path]) -> list[KnownProfile]:
+    """Those of files that nobody named: what is no profile, or a damaged one, is none of theirs."""
+    found = []
+    for file in sorted(files):
+        with suppress(ParameterError, ResultsError):
+            found.append(_known(file, _profile(file)))
+    return found
 
 
 def _known(file: Path, made: Profile, asked: bool = False) -> KnownProfile:

@@ -106,7 +106,7 @@ def check_folder(path: str | PathLike[str]) -> None:
 
 def _check_takes_files(path: str | PathLike[str], folder: Path, made: bool) -> None:
     """Tries with a file that has no name, or none that stays. Where a folder is ``made`` later, in the one above."""
-    while made and not folder.exists() and folder != folder.parent:
+    while made and not exists(folder) and folder != folder.parent:
         folder = folder.parent
     try:
         tempfile.TemporaryFile(dir=folder).close()

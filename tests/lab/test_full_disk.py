@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import gpuopt
+import own_kernels
 import study_rows
 from cli_bench import Bench
 from gpuopt import device_commands, files, io, lab, problems
@@ -43,6 +44,25 @@ def room(most_bytes: int) -> Iterator[None]:
 
 
 # ---------------------------------------------------------------- rows
+
+
+def test_a_search_that_the_disk_does_not_take_is_the_callers(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    """Its rows were gone with the error of the sweep after it."""
+    path, kernel = tmp_path / "rows.jsonl", own_kernels.saxpy()
+
+    def found() -> object:
+        return lab.search(kernel, strategy="exhaustive", device=any_device, store=path, n=4096)
+
+    found()
+    searched = [row for row in Store(path).latest() if row["kind"] == "search"]
+    with path.open("rb") as file:
+        most = sum(len(file.readline()) for _ in range(3))
+    path.unlink()
+    held = pytest.warns(UserWarning, match="rows are held in memory and tried again")
+    with room(most), held, pytest.raises(UnsavedRowsError) as caught:
+        found()
+    rows = [row for row in caught.value.study.rows if row["kind"] == "search"]
+    assert [row["configuration"] for row in rows] == [row["configuration"] for row in searched]
 
 
 def sweep(device: gpuopt.Device, protocol: str, rows: Path, radius: int = 2) -> Study:

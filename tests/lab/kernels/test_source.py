@@ -36,6 +36,7 @@ def test_a_text_and_a_file(tmp_path: Path) -> None:
         "#include NAME",
         '# include "missing.h"',
         '#include "f.cl"',
+        f'#include "{"a" * 300}-missing.h"',
     ],
 )
 def test_other_files_are_not_read(tmp_path: Path, line: str) -> None:

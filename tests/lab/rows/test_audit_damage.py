@@ -182,6 +182,21 @@ def test_a_profile_that_may_never_end_is_not_read(tmp_path: Path) -> None:
             profiles.load(profile)
 
 
+def test_what_lies_beside_rows_and_is_no_profile_is_passed_over(tmp_path: Path) -> None:
+    """Nobody named it, and it ended the audit."""
+    rows = tmp_path / "kept" / "rows.jsonl"
+    rows.parent.mkdir()
+    rows.write_bytes(STORED.read_bytes())
+    before = lab.audit(rows).checked
+    (rows.parent / "profile.json").write_text('{"traceEvents": []}')
+    (rows.parent / "old-profile.json").mkdir()
+    (tmp_path / "a-profile.json").write_bytes(b"\xff\x00")
+    assert lab.audit(rows).checked == before
+    for asked in (rows.parent, rows.parent / "profile.json"):
+        with pytest.raises(ParameterError):
+            lab.audit(asked)
+
+
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_a_file_without_rows_is_not_called_sound(tmp_path: Path, text: str) -> None:
     empty, kept = tmp_path / "empty.jsonl", tmp_path / "kept"

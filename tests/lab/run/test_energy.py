@@ -150,7 +150,7 @@ def test_a_meter_that_raises_anything_ends_with_a_reason() -> None:
 
 
 def test_other_processes_on_the_gpu_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(energy, "gpu_processes", lambda device: 2)
+    monkeypatch.setattr(energy, "other_gpu_processes", lambda device: 2)
     bench = Bench(watts(300.0))
     row = measured(bench, candidate(bench))[-1]
     assert row["energy_note"] == "what 2 other processes on the GPU took may be in it"

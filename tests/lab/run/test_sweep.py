@@ -283,11 +283,12 @@ def test_a_peer_called_as_the_baseline_is_compared_with_it(
     assert lab.audit(path).discrepancies == []
 
 
+@pytest.mark.parametrize("error", [gpuopt.DeviceMemoryError, MemoryError])
 def test_a_sweep_without_room_for_ceilings_goes_on(
-    any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
+    any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     def full(*arguments: object) -> None:
-        raise gpuopt.DeviceMemoryError("no room")
+        raise error("no room")
 
     monkeypatch.setattr(bandwidth.BandwidthTest, "fitting", full)
     study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False)

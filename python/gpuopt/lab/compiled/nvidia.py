@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -141,9 +140,7 @@ def assemble(ptx: str | bytes, machine: str, run: Run = tools.run) -> Assembled:
     disassembler = tools.needed("nvdisasm", "cuobjdump")
     shown = ["-c"] if Path(disassembler).name == "nvdisasm" else ["--dump-sass"]
     text = ptx.partition(b"\0")[0] if isinstance(ptx, bytes) else ptx.partition("\0")[0].encode()
-    with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
-        folder = Path(held)
-        (folder / "kernel.ptx").write_bytes(text)
+    with tools.folder_with("kernel.ptx", text) as folder:
         log, machine = _assembled(ptxas, [machine, *_with_more(machine)], folder, run)
         return Assembled(run([disassembler, *shown, "kernel.cubin"], folder=folder), log, machine)
 
@@ -155,9 +152,7 @@ def usage(ptx: str | bytes, machine: str, run: Run = tools.run) -> tuple[str, st
         raise ParameterError(f"machine: {machine!r} is none of NVIDIA's; give a name such as 'sm_90'")
     ptxas = tools.needed("ptxas")
     text = ptx.partition(b"\0")[0] if isinstance(ptx, bytes) else ptx.partition("\0")[0].encode()
-    with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
-        folder = Path(held)
-        (folder / "kernel.ptx").write_bytes(text)
+    with tools.folder_with("kernel.ptx", text) as folder:
         return _assembled(ptxas, [machine, *_with_more(machine)], folder, run)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,9 +118,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}(: |, )?")
 
 def _text_of(command: Sequence[str], source: str, options: str) -> str:
     """What clang writes."""
-    with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
-        folder = Path(held)
-        (folder / "kernel.cl").write_text(source, encoding="utf-8")
+    with tools.folder_with("kernel.cl", source.encode()) as folder:
         kept = [*kept_options(options), *_ALWAYS, "kernel.cl", "-o", "kernel.s"]
         try:
             tools.run([*command, "-x", "cl", *kept], folder=folder)

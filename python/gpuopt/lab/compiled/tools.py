@@ -9,16 +9,18 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from gpuopt._core import Error
 from gpuopt.signals import let_through, suppressing
 
 LIMIT_S = 60.0
 MOST_BYTES = 64 * 2**20  # of what a tool prints
+Made = TypeVar("Made")
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
@@ -55,6 +57,25 @@ def _is_version(word: str) -> bool:
     return len(parts) >= 2 and all(part.isdigit() for part in parts)
 
 
+@contextmanager
+def folder_with(name: str, content: bytes) -> Iterator[Path]:
+    """A folder of its own with this file in it, which is removed at the end. Raises ToolError where none can be
+    made."""
+    with _temporary(partial(tempfile.TemporaryDirectory, prefix="gpuopt-")) as held:
+        folder = Path(held)
+        _temporary(partial((folder / name).write_bytes, content))
+        yield folder
+
+
+def _temporary(make: Callable[[], Made]) -> Made:
+    try:
+        return make()
+    except OSError as error:
+        let_through(error)
+        why = error.strerror or error
+        raise ToolError(f"no temporary file can be written: {why}; free some space, or set TMPDIR") from error
+
+
 def run(
     command: Sequence[str],
     *,
@@ -67,7 +88,7 @@ def run(
     with an error, does not end within ``limit_s`` seconds (then it is killed, with what it started) or prints more than
     ``most_bytes``."""
     name = Path(command[0]).name
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+    with _temporary(tempfile.TemporaryFile) as printed, _temporary(tempfile.TemporaryFile) as said:
         try:
             process = subprocess.Popen(
                 list(command),

@@ -34,7 +34,8 @@ EVERY_S = 0.02  # between two readings of a GPU's clocks
 LOOKS_S = 0.1  # between two counts of threads
 SHORTEST_S = 0.2  # a window in which /proc/stat's hundredths of a second say something
 
-OWN_PROCESSES: set[int] = set()  # processes in which people's kernels run for us: what they take is ours
+# Processes in which people's kernels run for us, and the index of each one's device: what they take is ours.
+OWN_PROCESSES: dict[int, int] = {}
 
 Taken = TypeVar("Taken")
 
@@ -69,7 +70,7 @@ class Sampler:
                     "others_load": _others_load(before, now, self._runnable),
                     "steal_pct": now.steal_pct(before),
                     "quota_pct": now.quota_pct(before),
-                    "gpu_others": None if self._on_host else gpu_processes(self.device),
+                    "gpu_others": None if self._on_host else other_gpu_processes(self.device),
                 }
                 self._before, self._runnable = now, []
         return self._last
@@ -234,6 +235,13 @@ def _others_runnable() -> float | None:
     running = int(text.split()[3].partition("/")[0])
     own = max(1, before, _own_runnable())  # a runtime's threads spin a while after a kernel, and then sleep
     return float(max(0, running - own))
+
+
+def other_gpu_processes(device: Device | None) -> int | None:
+    """How many processes have kernels or memory on an NVIDIA GPU beside this one and those that work for it; None for
+    what nobody can tell of."""
+    found, ours = gpu_processes(device), tuple(OWN_PROCESSES.values())
+    return None if device is None or found is None else max(0, found - ours.count(device.index))
 
 
 def _own_runnable() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -102,6 +103,10 @@ class Memory:
         """The results, by name."""
         return {name: self.arrays[name][1].to_numpy() for name in self.results}
 
+    def undisturbed(self) -> AbstractContextManager[Any]:
+        """While this is held, nobody else comes between a fill, a run and its results."""
+        return nullcontext()
+
     def check_beside(self) -> None:
         """Raises WrongResultError where something was written beside an array, or to one that is only read."""
         for name, (argument, array) in self.arrays.items():
@@ -161,14 +166,8 @@ class OwnChecks:
     def verify(self, reference: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> Errors:
         """Two runs, over random poison and over its inverse, each held against the reference: what is not written is
         its poison in both, and nothing else can be. Raises WrongResultError."""
-        found: list[dict[str, np.ndarray]] = []
         seed = fresh_seed()
-        for inverted in (False, True):
-            self.memory.ready(seed, inverted=inverted)
-            self.run()
-            self.memory.check_beside()
-            found.append(self.memory.taken())
-        first, second = found
+        first, second = found = [self._over(seed, inverted) for inverted in (False, True)]
         if _alike(first, second):  # all was written: no byte is that of the poison and of its inverse
             return self.right.errors(first)
         poisons = [self.memory.poison(seed, inverted) for inverted in (False, True)]
@@ -178,13 +177,23 @@ class OwnChecks:
 
     def again(self, reference: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> None:
         """One sample over poison after timing. Raises WrongResultError."""
-        self.memory.ready(fresh_seed())
-        self.sample.sample(1)
         try:
-            self.memory.check_beside()
-            self.right.errors(self.memory.taken())
+            with self.memory.undisturbed():
+                self.memory.ready(fresh_seed())
+                self.sample.sample(1)
+                self.memory.check_beside()
+                taken = self.memory.taken()
+            self.right.errors(taken)
         except WrongResultError as error:
             raise WrongResultError("after", f"right before it was timed, and then {error}") from error
+
+    def _over(self, seed: int, inverted: bool) -> dict[str, np.ndarray]:
+        """The results of a run over poison."""
+        with self.memory.undisturbed():
+            self.memory.ready(seed, inverted=inverted)
+            self.run()
+            self.memory.check_beside()
+            return dict(self.memory.taken())
 
     def _check_written(self, found: Sequence[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]) -> None:
         for name in self.memory.results:
@@ -302,6 +311,11 @@ def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
     return all(np.array_equal(eights[0][part], eights[1][part]) for part in parts) and np.array_equal(
         one[words:], other[words:]
     )
+
+
+def differing(a: np.ndarray, b: np.ndarray) -> int:
+    """In how many elements two results differ, to the bit."""
+    return int(np.count_nonzero(~_equal_bits(a, b)))
 
 
 def _equal_bits(a: np.ndarray, b: np.ndarray) -> Any:

@@ -74,13 +74,17 @@ def receive(from_: socket.socket, until: float | None = None) -> tuple[Any, dict
     header_bytes, _ = _HEAD.unpack(_exactly(from_, _HEAD.size, until))
     if header_bytes > MOST_HEADER:
         raise ClosedError("a message of the worker is larger than any")
-    header = json.loads(bytes(_exactly(from_, header_bytes, until)))
-    arrays = {}
-    for name, dtype, shape in header["arrays"]:
-        kind = dtype_of(dtype)
-        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-        arrays[name] = np.frombuffer(_exactly(from_, size, until), dtype=kind).reshape(shape)
-    return header["message"], arrays
+    text, arrays = bytes(_exactly(from_, header_bytes, until)), {}
+    try:
+        header = json.loads(text)
+        for name, dtype, shape in header["arrays"]:
+            kind = dtype_of(dtype)
+            size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+            arrays[name] = np.frombuffer(_exactly(from_, size, until), dtype=kind).reshape(shape)
+        return header["message"], arrays
+    except (ValueError, TypeError, LookupError) as error:  # a kernel wrote over the worker's memory
+        let_through(error)
+        raise ClosedError("a message of the worker cannot be read") from error
 
 
 def _exactly(from_: socket.socket, count: int, until: float | None) -> memoryview:

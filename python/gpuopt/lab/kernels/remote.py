@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +55,7 @@ class RemotePlan:
             )
         if self.ended is not None:
             raise self.ended
-        worker = WORKERS.of(self.device)
+        worker = WORKERS.of(self.device, self.generation)
         if self.generation != WORKERS.generation[self.device.index]:
             asked = {"do": "load", "plan": self.number, "recipe": self.recipe, "declared": self.declared}
             limit = BUILD_S + self.moving_s
@@ -198,6 +199,12 @@ class RemoteMemory:
     def restore(self) -> None:
         """What runs read and write, as it was."""
         self.plan.ask("restore", "restoring its memory")
+
+    def undisturbed(self) -> AbstractContextManager[Any]:
+        """While this is held, no other thread comes between a fill, a run and its results: another kernel may end the
+        process that they lie in."""
+        lock: AbstractContextManager[Any] = WORKERS.lock(self.plan.device)
+        return lock
 
     def check_beside(self) -> None:
         """The worker looks when results are taken."""

@@ -117,7 +117,8 @@ def search(  # long: half of it is its arguments and what users read of them
     half of the seconds at most. ``data``, ``limit_s`` and ``sizes`` are those of ``kernel.problem``, whose ``isolated``
     and ``versions`` may stand among the sizes; versions are not searched. ``objective`` is of what the search finds the
     least: "time", or "energy", the net joules of a run, which takes about 15 s a configuration (`docs/energy.md`).
-    Raises ParameterError where the sizes admit no configuration, and at once where the energy cannot be measured.
+    Raises ParameterError where the sizes admit no configuration, and at once where the energy cannot be measured;
+    UnsavedRowsError, with what was searched, where ``store`` could not take it.
 
     Examples
     --------
@@ -159,6 +160,8 @@ def search(  # long: half of it is its arguments and what users read of them
         run.recorder.finish()
     if not made.times:
         raise ParameterError("seconds: they were over before anything was timed; give more")
+    if run.recorder.store is not None and run.recorder.store.unsaved:
+        run.recorder.handed_over(run.study())  # raises, with what was searched
     best, frugal = _fastest(kernel, grid, made.times), objective == "energy"
     study = sweep(
         problem, best, protocol="quick", device=chosen, calls=False, store=store, progress=progress, energy=frugal

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuopt._core import ParameterError
 from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_irregular
-from gpuopt.signals import let_through, real_path
+from gpuopt.signals import is_file, let_through, real_path
 
 MOST_DEEP = 50
 MOST_BYTES = 4_000_000  # of a text with its includes
@@ -148,7 +148,7 @@ def _included(quoted: str, by: str, beside: Path, folder: Path) -> tuple[Path, s
     """The file, and its name for messages. As C looks for it: beside the file that includes it, whose name is ``by``,
     then in the kernel's folder."""
     near = _real(beside / quoted)
-    if near.is_relative_to(folder) and near.is_file():
+    if near.is_relative_to(folder) and is_file(near):
         return near, os.path.normpath(os.path.join(os.path.dirname(by), quoted))
     return _real(folder / quoted), quoted
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, Error, MismatchError, ParameterError, UnsupportedError
+from gpuopt._core import Device, Error, ParameterError, UnsupportedError
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device import profile as profiles
+from gpuopt.lab.device.bandwidth import clock_step_ns
 from gpuopt.lab.kernels import checks, unset
 from gpuopt.lab.kernels.audits import audit
 from gpuopt.lab.kernels.binding import Code, as_bytes
@@ -23,8 +24,10 @@ from gpuopt.lab.kernels.source import refusals
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.lab.kernels.verdicts import Verdict
+from gpuopt.lab.kernels.worker import WORKERS
 from gpuopt.lab.run.candidates import status_of
 from gpuopt.lab.timing import statistics
+from gpuopt.lab.timing.samplers import NO_TIMER
 from gpuopt.signals import let_through
 
 RUNS_ALIKE = 5
@@ -51,7 +54,11 @@ class Trial:
     at: str = ""  # sizes and seed of what runs now
 
     def verdict(self) -> Verdict:
-        """All checks in turn, cheap ones first."""
+        """All checks in turn, cheap ones first. Other threads' kernels wait: one that crashes ends the process."""
+        with WORKERS.lock(self.device):
+            return self._verdict()
+
+    def _verdict(self) -> Verdict:
         if self.level == "judge" and (why := self._refusals()):
             return self._said("refused", f"{'; '.join(why)}: such kernels are not judged")
         numbers, arrays, exact, allowed = self._data(self.sizes, self.seed)
@@ -139,7 +146,7 @@ class Trial:
         for other in runs[1:]:
             for name, first in runs[0].items():
                 if first.tobytes() != other[name].tobytes():
-                    count = int((first != other[name]).sum())
+                    count = checks.differing(first, other[name])
                     raise WrongResultError(
                         "unstable", f"{count} of {first.size} elements of {name} differ from run to run"
                     )
@@ -286,6 +293,7 @@ class Trial:
         data change at samples that nobody knows: what lies there of earlier runs helps no kernel. Memory is filled
         outside of what is timed, and caches then hold the fill, not what the last run left."""
         restored, quick, chance = memory.changes_itself(), self.level == "quick", secrets.SystemRandom()
+        clock = "wall_ms" if clock_step_ns(self.device.index) == NO_TIMER else "device_ms"
         looks = {9, 19, 29} if quick else {*chance.sample(range(SAMPLES), LOOKS)}
         changes = set() if self._has_images else {0} if quick else {0, *chance.sample(range(SAMPLES), CHANGES)}
         memory.ready(checks.fresh_seed())
@@ -298,7 +306,7 @@ class Trial:
                 self._give(memory, arrays)
             if restored or not quick or index % 5 == 0:
                 memory.ready(checks.fresh_seed(), keep_scratch=quick)
-            times += plan.sample(1)["device_ms"]
+            times += plan.sample(1)[clock]
             if index in looks:
                 self._held("after", memory, exact, allowed, "while it is timed", plan)
         try:
@@ -328,8 +336,9 @@ class Trial:
         known = {} if profile is None else profile.ceilings
         rates = [one.rate for name, one in known.items() if name.startswith(("l1", "cache", "dram"))]
         ceiling = max(rates, default=None)
-        if ceiling is None or median_ms <= 0:
+        if ceiling is None:
             self.notes.append("this device has no profile, so its time is held against no bound: `gpuopt profile`")
+        if ceiling is None or median_ms <= 0:
             return ()
         written = sum(int(np.prod(self.task.shape(one, numbers))) * one.dtype.itemsize for one in self.task.results)
         return ("impossible",) if written / (median_ms * 1e-3) > 1.05 * ceiling * 1e9 else ()
@@ -353,7 +362,8 @@ class Trial:
             plan, memory = trial._plan(numbers, arrays)
             trial._quick(plan, memory, exact, allowed)
             trial._alike(plan, memory, exact, allowed)
-        except (Error, MismatchError):
+        except (Error, MemoryError) as error:
+            let_through(error)
             return False
         return True
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from pathlib import Path
 
 from gpuopt.lab.compiled import tools
 from gpuopt.lab.compiled.listing import ListingError
@@ -24,15 +22,13 @@ def remarks(text: str, options: str) -> list[str]:
     clang = tools.find(*COMPILERS)
     if clang is None:
         return []
-    with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
-        folder = Path(held)
-        command = [clang, *_TARGET, "-Wno-everything", "-Wuninitialized", "-Wno-sometimes-uninitialized"]
-        try:
-            (folder / "kernel.cl").write_text(text, encoding="utf-8")
-            command += [*kept_options(options), "-x", "cl", "kernel.cl"]
+    command = [clang, *_TARGET, "-Wno-everything", "-Wuninitialized", "-Wno-sometimes-uninitialized"]
+    try:
+        command += [*kept_options(options), "-x", "cl", "kernel.cl"]
+        with tools.folder_with("kernel.cl", text.encode()) as folder:
             said = tools.run(command, folder=folder, errors=True, limit_s=LIMIT_S)
-        except (ToolError, ListingError, OSError, UnicodeError) as error:
-            let_through(error)
-            return []
+    except (ToolError, ListingError, UnicodeError) as error:
+        let_through(error)
+        return []
     found = dict.fromkeys(_WARNING.findall(said))
     return [f"line {line} reads {name!r}, which is not set there: its value is undefined" for line, name in found]

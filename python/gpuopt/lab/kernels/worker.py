@@ -85,12 +85,13 @@ class Worker:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.loaded = 0
+        self.owes = False  # the answer to a question that was given up
         self.forgotten: list[int] = []  # plans that nobody holds any more
         self.output = bytearray()
         self._lock = threading.RLock()  # of one question and its answer
         with _standard_places_taken():
             ours, alive = self._started()
-        OWN_PROCESSES.add(self.process.pid)
+        OWN_PROCESSES[self.process.pid] = device.index
         self._channel = ours
         self._alive: int | None = alive  # what tells the process that we live; None when it has ended
         self._ending = threading.Lock()
@@ -109,6 +110,7 @@ class Worker:
         """Starts the process; our ends of the channel, and of what tells it that we live."""
         ours, theirs = socket.socketpair()
         end, alive = os.pipe()
+        path = os.pathsep.join(place for place in sys.path if isinstance(place, str) and place)
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", SERVE, str(theirs.fileno()), str(end)],
@@ -117,7 +119,7 @@ class Worker:
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs.fileno(), end),
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={**os.environ, "PYTHONPATH": path},
             )
         except BaseException:
             ours.close()
@@ -156,8 +158,10 @@ class Worker:
     ) -> tuple[Any, dict[str, np.ndarray]]:
         until = time.monotonic() + limit_s
         try:
+            self.owes = True
             send(self._channel, message, arrays)
             reply, back = receive(self._channel, until)
+            self.owes = False
         except LateError as error:
             self.kill()
             raise KernelTimeoutError(f"{phase} did not end within {limit_s:.3g} s") from error
@@ -192,15 +196,18 @@ class Worker:
                 self._end()
 
     def _end(self) -> None:
-        alive, self._alive = self._alive, None
+        """An interrupt in here leaves it to the next call to go on."""
+        alive = self._alive
         with suppressing(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         try:
             self.process.wait(KILL_S)
         except subprocess.TimeoutExpired as error:
+            self._alive = None
             raise WorkerLostError(f"{self.device.name}: a worker of it does not end; restart the machine") from error
-        OWN_PROCESSES.discard(self.process.pid)
+        OWN_PROCESSES.pop(self.process.pid, None)
         self._channel.close()
+        self._alive = None
         if alive is not None:
             os.close(alive)
         self._reader.join(1.0)
@@ -250,12 +257,14 @@ class Workers:
         with self._making:
             return self._locks.setdefault(device.index, threading.RLock())
 
-    def of(self, device: Device) -> Worker:
-        """A worker that runs. Raises Error where none starts."""
+    def of(self, device: Device, generation: int = 0) -> Worker:
+        """A worker that runs. Of that ``generation``, where it still runs: what its plans hold is not replaced between
+        two questions. Raises Error where none starts."""
         if self._owner != os.getpid():  # after a fork: they are the parent's
             self._held, self._locks, self._owner = {}, {}, os.getpid()
         held = self._held.get(device.index)
-        if held is not None and held.is_alive and held.loaded < RECYCLED:
+        is_asked_for = 0 < generation == self.generation.get(device.index)
+        if held is not None and held.is_alive and not held.owes and (is_asked_for or held.loaded < RECYCLED):
             return held
         if held is not None:
             held.close()

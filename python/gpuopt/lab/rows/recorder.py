@@ -128,8 +128,8 @@ class Recorder:
         counts."""
         if self.store is None or not self.store.done(key, kind=kind):
             return None
-        row = next(row for row in self.store.latest() if row["key"] == key and row["kind"] == kind)
-        if not self._is_of_here(row):
+        row = next((row for row in self.store.latest() if row["key"] == key and row["kind"] == kind), None)
+        if row is None or not self._is_of_here(row):  # None: an edited file, whose ids are not of its keys
             return None
         if self._is_replaced(row):
             return self.keep(row)

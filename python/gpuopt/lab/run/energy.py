@@ -17,8 +17,8 @@ import numpy as np
 
 from gpuopt._core import Device, ParameterError
 from gpuopt.checked import unsupported
+from gpuopt.lab.device.conditions import other_gpu_processes
 from gpuopt.lab.device.energy import Meter, MeterError, meter_of
-from gpuopt.lab.device.environment import gpu_processes
 from gpuopt.lab.rows.energies import doubts, is_ranked, of_loops
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import Row, resume_key
@@ -297,7 +297,7 @@ class EnergyPass:
             "sensor_pct": self.meter.sensor_pct,
         }
         told = [] if all(each.steady for each in loops) else ["its power was not steady before it was measured"]
-        others = (gpu_processes(self.device) or 0) - hasattr(prepared, "repeat")  # the worker is ours
+        others = other_gpu_processes(self.device) or 0
         if others > 0:
             told.append(f"what {others} other process{'es' if others > 1 else ''} on the GPU took may be in it")
         return row, told

@@ -230,11 +230,11 @@ class SweepRun:
             self.candidates += ceiling_candidates(
                 self.device, footprint, self.common, self.phases, self.flush, notes, self.candidates
             )
-        except Error as error:
+        except (Error, MemoryError) as error:
             notes.append(f"no share of a bound is told, for no ceiling could be measured: {error}")
         try:
             self.candidates.append(overhead_candidate(self.device, self.common, self.phases, notes))
-        except Error as error:
+        except (Error, MemoryError) as error:
             notes.append(f"the time of a launch could not be measured: {error}")
 
     def add_clone(self, finalists: Sequence[Named], bar: Bar) -> None:
@@ -291,7 +291,7 @@ class SweepRun:
                 candidate.fields["warmup_ms"] = samplers.warm_up(candidate.sampler, self.protocol)
             self.candidates.append(candidate)
         except Exception as error:
-            if of_signal(error) is not None or (role != "peer" and not isinstance(error, Error)):
+            if of_signal(error) is not None or (role != "peer" and not isinstance(error, (Error, MemoryError))):
                 raise  # a bug of ours; a peer may fail in any way it likes
             self.failed("summary", error, name, named, role)
         bar.step()
@@ -356,7 +356,7 @@ class SweepRun:
             if self.energy is None or not self.energy.decides:
                 return time_ms(row)
             return None if "cut_short" in row["flags"] else self.energy.cost(candidate)
-        except Error as error:
+        except (Error, MemoryError) as error:
             self.failed("search", error, named.configuration.variant, named)
             return None
         finally:
