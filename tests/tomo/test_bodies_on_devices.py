@@ -53,6 +53,7 @@ def test_parts_of_the_views(device: gpuopt.Device, monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(HEAD.project(SCANS["cone"], device=device.index), want)
 
 
+@pytest.mark.thin(others=1)
 @pytest.mark.parametrize("name", ["cone", "parallel", "fan", "helix", "free curved"])
 def test_parts_of_a_view(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """As of views that take long, so that signals are answered: some columns, or some rows of one column."""
