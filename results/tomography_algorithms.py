@@ -1,4 +1,4 @@
-"""All six algorithms, and SART along a helix, on one device: the head of Shepp and Logan from its exact projections.
+"""Six of the eight algorithms, and SART along a helix, on one device: the Shepp-Logan head from exact projections.
 
 python tomography_algorithms.py [SIZE] [FILE]: SIZE^3 voxels, SIZE views of SIZE x 1.5 SIZE pixels, rows to FILE. An
 error is the root mean square in the inscribed cylinder, over the phantom's; at up to 32^3 the same by plain NumPy code

@@ -20,5 +20,6 @@ TABLES = tables(
     " the GTX 480 copied like float, now gain {fig1-float2} and {fig1-float4}.",
     "**Other blocks than 16 x 16 bring less**: 32 x 16 gains {fig7-32x16} in the tiled product, printed"
     " {fig7-32x16:printed}; 8 x 32 gains {fig9-8x32-over-16x16} for the activation matrix, printed up to"
-    " {fig9-8x32-over-16x16:printed}.",
+    " {fig9-8x32-over-16x16:printed}. That kernel squares by `pow`, as the paper's does; the casebook's B3 multiplies"
+    " instead, and its verdicts on the same number [differ](casebook.md#all-entries).",
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpuopt import papers
 from gpuopt.configuration import complete
 
-from .values import Points, Profile, Row, Rows, Value, bound, ms, rate, significant, small
+from .values import Lines, Points, Profile, Row, Rows, Value, bound, ms, rate, significant, small
 
 Cell = Value | float | str | None
 Line = Sequence[Cell]
@@ -265,7 +265,15 @@ def _each(values: Iterable[object]) -> str:
     return ", ".join(dict.fromkeys(map(str, values)))
 
 
-def setup(*sources: Rows | Profile | Points) -> Table:
+@dataclass(frozen=True)
+class Undated:
+    """Lines of a script that name no day, with the day on which they were stored."""
+
+    lines: Lines
+    day: str
+
+
+def setup(*sources: Rows | Profile | Points | Undated) -> Table:
     """A line a file: device, driver, protocol and days, as all of its rows say it."""
 
     def made() -> list[Line]:
@@ -274,6 +282,9 @@ def setup(*sources: Rows | Profile | Points) -> Table:
             if isinstance(source, Profile):
                 held = source.held
                 lines.append([f"`{source.path}`", held["device"], held["driver"], "profile", held["date"]])
+            elif isinstance(source, Undated):
+                told = (_each(line[field] for line in source.lines.all()) for field in ("device", "driver"))
+                lines.append([f"`{source.lines.path}`", *told, "script", source.day])
             else:
                 rows = Points(source.path).measured
                 fields = ("device", "driver", "protocol")
@@ -296,6 +307,7 @@ __all__ = [
     "Aim",
     "Column",
     "Table",
+    "Undated",
     "aims",
     "behind",
     "between",

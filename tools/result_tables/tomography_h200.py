@@ -8,6 +8,7 @@ from .tables import (
     Aim,
     Column,
     Line,
+    Undated,
     aims,
     between,
     faster,
@@ -148,6 +149,7 @@ def _found() -> list[str]:
 TABLES = {
     "setup": setup(
         *(CUBE512, ADJOINT, CUBE1024, ASTRA1024, OURS["I1"], *(PAPER[case] for case in ("I1", "I2", "I1_64views"))),
+        *(Undated(lines, "2026-11-21") for lines in (PROJECTORS, ALGORITHMS)),
         PROFILE,
     ),
     "aims": aims(
