@@ -166,7 +166,7 @@ def isa() -> None:
     type=click.Choice(["quick", "full", "judge"]),
     default="judge",
     show_default=True,
-    help="quick: one problem; full: other data and sizes, state, time; judge: also refuses what could deceive.",
+    help="quick: two data sets; full: also other sizes, values, state; judge: also refuses what could deceive.",
 )
 @click.option("--variant", "-v", metavar="V", help="At these levels, such as 'saxpy(WIDTH=4)'; else the standard ones.")
 @click.pass_context

@@ -105,7 +105,7 @@ class Study(StudyRows):
     # ------------------------------------------------------------ for other programs
 
     def to_pandas(self, kind: Kind | None = None, *, full: bool = False) -> pandas.DataFrame:
-        """A line for each row of ``summary``, or for each point, in about a dozen columns.
+        """A line for each row of ``summary``, or for each point: 15 columns, of points alone 12.
 
         Times are in ms with their 95 % interval, speedups over the baseline with theirs (NaN for the baseline itself),
         ``bound_pct`` is the share of the bound in percent. With ``full``, every row with every field, but for rows of

@@ -289,8 +289,9 @@ def constant(
 
 @checked
 def image(name: str, shape: Shape, channels: int = 1, *, data: Any = None) -> Array:
-    """A picture of float32 pixels, (height, width), that the kernel reads through a sampler of its own source; with 4
-    ``channels`` its data are (height, width, 4). Raises ParameterError, also for other channels and dimensions.
+    """A picture of float32 pixels, (height, width), that the kernel reads through a sampler of its own source or one
+    that is handed over (:func:`sampler`); with 4 ``channels`` its data are (height, width, 4). Raises ParameterError,
+    also for other channels and dimensions.
 
     Examples
     --------

@@ -82,8 +82,8 @@ def sweep(  # long: half of it is its arguments and what users read of them
         By the protocol quick, a variant's name alone means its standard configuration, else its fastest, one for each
         accuracy class, found by a search. Presets and Configurations, ``kernel.configurations(...)``, are as given.
     protocol
-        ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
-        blocks until the intervals are narrow).
+        ``"quick"`` (one level a parameter, fixed budget, intervals as obtained), ``"short"`` (the same with a smaller
+        budget, as the casebook) or ``"full"`` (search, then interleaved blocks until the intervals are narrow).
     peers, calls
         Competitors in the same blocks, None for the installed ones; and whether whole calls, NumPy in and out, are too.
     cache

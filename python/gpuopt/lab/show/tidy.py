@@ -1,5 +1,5 @@
-"""A study as a plain table: a line for each row of its summary or each point, and about a dozen columns. It is for
-spreadsheets, pandas and scripts; rows hold everything."""
+"""A study as a plain table: a line for each row of its summary (15 columns) or each point (12). It is for spreadsheets,
+pandas and scripts; rows hold everything."""
 
 from __future__ import annotations
 
