@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,16 @@ def test_rows_in_parts_are_those_of_all_at_once(
         monkeypatch.setattr(reconstruct_commands, "_AT_ONCE", most)
         reconstruct(here, "--centre", 26, "--out", name)
     np.testing.assert_allclose(np.load("parts.npy"), np.load("whole.npy"), atol=1e-6)
+
+
+def test_the_axis_of_angles_that_wrap_and_of_too_few(tmp_path: Path, reconstruct: Callable[..., Result]) -> None:
+    made = exchange.counts()
+    wrapped = exchange.write_exchange(tmp_path / "wrapped.h5", replace(made, theta=(made.theta + 300) % 360))
+    assert "axis at column 26." in reconstruct(wrapped, "--rows", 1).stdout
+    some = replace(made, data=made.data[::12], theta=made.theta[::12] * 2)
+    refused = run(exchange.write_exchange(tmp_path / "few.h5", some), "--rows", 1)
+    assert refused.exit_code == 2
+    assert "--centre: the axis is not found by itself; name its column (geometry: the angles span" in refused.stderr
 
 
 def test_tiffs_without_angles_name_the_option(tiff: Path) -> None:

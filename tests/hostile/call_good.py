@@ -203,7 +203,7 @@ GOOD = {
     "ScanFile.source": "scan_in_a_file().source",
     "ScanFile.angles": "scan_in_a_file().angles",
     "find_centre.projections": "sinogram()",
-    "find_centre.geometry": "6",
+    "find_centre.geometry": "24",
     "remove_rings.projections": "sinogram()",
 }
 

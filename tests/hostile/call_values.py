@@ -161,7 +161,7 @@ def scan_in_a_file() -> gt.ScanFile:
 
 @shown
 def sinogram() -> np.ndarray:
-    return gt.sphere(4.0, (1.0, 0.0, 0.0)).project(gt.parallel2d(6, 16), dtype=np.float32)
+    return gt.sphere(4.0, (1.0, 0.0, 0.0)).project(gt.parallel2d(24, 16), dtype=np.float32)
 
 
 @shown

@@ -18,7 +18,7 @@ HALF, WHOLE = np.arange(VIEWS) * math.pi / VIEWS, np.arange(2 * VIEWS) * math.pi
 def head(angles: Any, offset: float, field: float = 100.0, noise: float = 0.01, columns: int = COLUMNS) -> np.ndarray:
     """The sinogram of a head of 0.92 ``field`` pixels, each the mean of what it sees, with noise of a part of the
     largest number."""
-    clean = gt.shepp_logan(2, field=field).project(gt.parallel2d(angles, columns, 1.0, offset), 3, float)
+    clean = gt.shepp_logan(2, field=field).project(gt.parallel2d(angles, columns, 1.0, offset, units="rad"), 3, float)
     random = np.random.default_rng(abs(int(10 * offset)))
     return clean + random.normal(0, noise * clean.max(), clean.shape)
 
@@ -52,6 +52,44 @@ def test_a_whole_turn_that_the_detector_sees_half_of() -> None:
 )
 def test_angles_of_any_order(angles: np.ndarray) -> None:
     assert gt.find_centre(head(angles, 12.3), angles) == pytest.approx(12.3, abs=0.1)
+
+
+TURN = np.concatenate([np.arange(300.0, 360), np.arange(120.0)])
+
+
+@pytest.mark.parametrize(
+    "degrees",
+    [
+        np.arange(144) * 137.5,
+        np.arange(200) * 137.50776405,
+        -np.arange(320) * 137.5,
+        np.arange(180) * 362.0,
+        TURN,
+        TURN[::-1],
+        np.roll(TURN, 30) + 720,
+        np.concatenate([TURN, TURN + 360]),
+        np.concatenate([np.arange(250.0, 360, 2), np.arange(0.0, 72, 2)]),
+    ],
+    ids=["golden", "unrepeated", "repeated", "a turn a view", "wrapped", "falling", "begun between", "twice", "wide"],
+)
+def test_angles_of_many_turns_are_places_on_one(degrees: np.ndarray) -> None:
+    p = head(np.deg2rad(degrees), 12.3)
+    assert gt.find_centre(p, degrees, units="deg") == pytest.approx(12.3, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("step", "views"), [(137.5, 8), (137.5, 24), (72.0, 5), (40.0, 9), (177.0, 2), (15.0, 12), (11.0, 17)]
+)
+def test_views_that_mirror_nothing_are_not_compared(step: float, views: int) -> None:
+    degrees = np.arange(views) * step
+    with pytest.raises(ParameterError, match=r"no two views lie half a turn apart, .* views of at most 10 degrees"):
+        gt.find_centre(head(np.deg2rad(degrees), 12.3), degrees, units="deg")
+
+
+def test_views_far_apart_of_which_some_are_mirror_images() -> None:
+    for views in (8, 12):
+        angles = np.arange(views) * 2 * math.pi / views
+        assert gt.find_centre(head(angles, 12.3), angles) == pytest.approx(12.3, abs=0.1)
 
 
 def test_what_it_returns_is_the_offset_of_a_geometry() -> None:

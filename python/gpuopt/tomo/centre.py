@@ -19,6 +19,8 @@ from gpuopt.tomo.scans import Parallel
 _FEWEST = 8  # columns
 _PAIRS, _ROWS = 64, 16  # of views and detector rows that are looked at; more would tell little more
 _GAP = 3  # steps between views over which a view is interpolated, or half of them extrapolated
+_WIDEST = math.radians(10)  # No wider gap is: what moves by more than its own size shows twice in the view between.
+_SAME = 1e-8  # rad: what is left of a difference of whole turns
 _TAPS = np.exp(-(np.arange(-4, 5) ** 2) / 2)  # a Gaussian of 1 pixel, so that a parabola fits between pixels
 _NOISE = 1e-6  # of the variance: pairs are never more alike than that
 _LEAST = 4  # pixels of an overlap that is judged: two numbers always correlate, and smoothing leaves few of a few
@@ -35,12 +37,14 @@ def find_centre(
 
     Of two views half a turn apart one is the other's mirror image about the axis. The shift between them is that of the
     largest -m/2 ln(1 - r^2), where r is the correlation of the m pixels in which they overlap, over up to 64 pairs and
-    16 rows; a parabola through the mean squared differences at the shifts beside it gives the part of a pixel. In a
-    scan of half a turn the only pair are its ends, extrapolated linearly over the last step. There, what overlaps must
-    show both edges of the object, or structure. Of a head of Shepp and Logan with 1 % of noise, 180 views of 64
-    to 256 pixels that take means, the median and the largest error of 75 offsets within 5 % of the columns are 0.01 and
-    0.06 pixels in half a turn, 0.003 and 0.01 in a full one; of a detector displaced by 10 to 24 %, 0.06 and 0.2. Line
-    integrals of pixel centres alone jump at edges, and half a turn of them is off by 0.14.
+    16 rows; a parabola through the mean squared differences at the shifts beside it gives the part of a pixel. Angles
+    may go round many times, in any order. A view that is missing is interpolated between two that are at most 3 usual
+    steps and 10 degrees apart. In a scan of half a turn the only pair are its ends, extrapolated linearly over half of
+    such a gap. There, what overlaps must show both edges of the object, or structure. Of a head of Shepp and Logan with
+    1 % of noise, 180 views of 64 to 256 pixels that take means, the median and the largest error of 75 offsets within 5
+    % of the columns are 0.01 and 0.06 pixels in half a turn, 0.003 and 0.01 in a full one; of a detector displaced by
+    10 to 24 %, 0.06 and 0.2. Line integrals of pixel centres alone jump at edges, and half a turn of them is off by
+    0.14.
 
     Parameters
     ----------
@@ -57,8 +61,8 @@ def find_centre(
 
     Raises
     ------
-    ParameterError, also where no views lie half a turn apart; ArrayError, also where the views show no structure, and
-    where the axis lies beyond the end of the search
+    ParameterError, also where no views lie half a turn apart, measured or interpolated; ArrayError, also where the
+    views show no structure, and where the axis lies beyond the end of the search
 
     Examples
     --------
@@ -138,25 +142,50 @@ def _angles(geometry: Geometry | Angles, views: int, units: str | None) -> Float
 
 
 def _pairs(p: np.ndarray, angles: Float64Array) -> tuple[np.ndarray, np.ndarray]:
-    """Views and those half a turn later (pair, row, u)."""
+    """Views and those half a turn later (pair, row, u). Raises ParameterError where there are none."""
+    for t, order in (_rising(angles), _once_round(angles)):
+        if (found := _half_a_turn_apart(p, t, order)) is not None:
+            return found
+    raise ParameterError(
+        f"geometry: the angles span {math.degrees(t[-1] - t[0]):.4g} degrees, and no two views lie half a turn "
+        f"apart, measured or between views of at most {math.degrees(_WIDEST):.4g} degrees; give the axis by hand, as "
+        "offset"
+    )
+
+
+def _rising(angles: Float64Array) -> tuple[Float64Array, np.ndarray]:
+    """The angles, and the views' indices; of views at one angle the first."""
     t, order = np.unique(angles, return_index=True)
+    return t, order
+
+
+def _once_round(angles: Float64Array) -> tuple[Float64Array, np.ndarray]:
+    """As ``_rising``, for angles of many turns as places on one, which begins behind its widest gap."""
+    turn = 2 * math.pi
+    t, order = _rising((angles - angles.min()) % turn)
+    widest = int(np.argmax(np.diff(t, append=turn)))
+    t = np.concatenate([t[widest + 1 :], t[: widest + 1] + turn])
+    order = np.roll(order, -widest - 1)
+    apart = np.diff(t, prepend=-turn) > _SAME
+    return t[apart], order[apart]
+
+
+def _half_a_turn_apart(p: np.ndarray, t: Float64Array, order: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """``_pairs`` of rising angles; None where there are none."""
     step = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
-    tiny = 1e-6 * step
+    tiny, widest = 1e-6 * step, min(_GAP * step, _WIDEST)
     first = np.flatnonzero(t + math.pi <= t[-1] + tiny)
     target = np.minimum(t[first] + math.pi, t[-1])
     above = np.clip(np.searchsorted(t, target), 1, len(t) - 1)
-    between = t[above] - t[above - 1]
-    near = (between <= _GAP * step + tiny) | (target >= t[above] - tiny)
+    aside = np.minimum(target - t[above - 1], t[above] - target)
+    near = (t[above] - t[above - 1] <= widest + tiny) | (aside <= tiny)
     first, above, target = first[near], above[near], target[near]
     if len(first):
         kept = _spread(len(first), _PAIRS)
         return p[order[first[kept]]].astype(np.float64), _at(p, order, t, target[kept], above[kept])
     gap = t[0] + math.pi - t[-1]
-    if not 0 < gap <= _GAP * step:
-        raise ParameterError(
-            f"geometry: the angles span {math.degrees(t[-1] - t[0]):.4g} degrees, and no two views lie half a turn "
-            "apart; give the axis by hand, as offset"
-        )
+    if gap <= 0 or max([gap, *np.diff(t[:2]), *np.diff(t[-2:])]) > widest + tiny:
+        return None
     # Both ends meet in the middle of the gap.
     last = len(t) - 1
     ends = (t[-1] + gap / 2, last), (t[0] - gap / 2, 1)
