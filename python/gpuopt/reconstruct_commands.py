@@ -39,7 +39,7 @@ ALGORITHMS: dict[str, Callable[..., Any]] = {
 _NONNEGATIVE = ("mlem", "os_em")  # what takes no projections below 0
 _AT_ONCE = 1 << 30  # bytes of rows and slices that are worked on at a time
 _CENTRE_ROWS = 8
-_OPTIONS = {name: f"--{name}" for name in ("window", "iterations", "rows", "angles", "flat", "dark")}
+_OPTIONS = {name: f"--{name}" for name in ("window", "iterations", "rows", "angles", "flat", "dark", "out")}
 _OPTIONS |= {"size": "--rings", "offset": "--centre"}
 _WORDS = {"give limited_angle=True": "give --limited-angle"}  # what errors say to give, as an option
 _FLOAT, _COPIES = 4, 6  # arrays that an iteration keeps on a device that is the host
@@ -93,6 +93,8 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
     scan = _scan(path, wanted)
     click.echo(repr(scan).strip("<>").removeprefix("ScanFile: "))
     rows = _rows(wanted.rows, scan.shape[1])
+    if target.suffix.lower() in tiff_stacks.SUFFIXES:
+        tiff_stacks.check_size((len(rows), scan.shape[2], scan.shape[2]))
     if (wanted.rings or 0) > scan.shape[2]:
         raise Failure(f"--rings: {wanted.rings} columns are more than the scan's {scan.shape[2]}; give fewer")
     offset = _offset(scan, rows, wanted)

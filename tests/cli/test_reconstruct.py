@@ -109,6 +109,19 @@ def test_rows_in_parts_are_those_of_all_at_once(
     np.testing.assert_allclose(np.load("parts.npy"), np.load("whole.npy"), atol=1e-6)
 
 
+def test_slices_too_large_for_a_tiff_are_refused_before_any_is_computed(
+    here: Path, reconstruct: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiff_stacks, "_MOST_BYTES", 3 * 64 * 64 * 4)
+    reconstruct(here, "--rows", "1:4")
+    reconstruct(here, "--out", "slices.npy")
+    monkeypatch.setattr(gt, "find_centre", None)
+    monkeypatch.setattr(reconstruct_commands, "_projections", None)
+    refused = run(here)
+    assert (refused.exit_code, "axis" in refused.stdout) == (2, False)
+    assert "--out: 65,536 bytes are too many for a TIFF; name a file .npy, or fewer rows" in refused.stderr
+
+
 def test_the_axis_of_angles_that_wrap_and_of_too_few(tmp_path: Path, reconstruct: Callable[..., Result]) -> None:
     made = exchange.counts()
     wrapped = exchange.write_exchange(tmp_path / "wrapped.h5", replace(made, theta=(made.theta + 300) % 360))

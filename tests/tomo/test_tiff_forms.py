@@ -181,10 +181,53 @@ def test_each_file_of_a_folder_is_a_view(tmp_path: Path) -> None:
     exchange.write_pages(tmp_path / "views" / "2.tif", pages[:2])
     with pytest.raises(FormatError, match=r"views/2.tif: it has 2 pages"):
         scan.counts()
-    for words in ("ImageJ=1.53t\nimages=70\n", '{"shape": [70, 9, 11], "truncated": true}'):
+    for words in ONE_PAGE:
         exchange.write_pages(tmp_path / "views" / "2.tif", pages[:1], description=words)
         with pytest.raises(FormatError, match=r"views/2.tif: its 70 views are one page"):
             scan.counts()
+
+
+ONE_PAGE = (
+    "ImageJ=1.53t\nimages=70\n",
+    '{"shape": [70, 9, 11], "truncated": true}',
+    '{"shape": [70, 9, 11], "axes": "ZYX", "truncated": true}',
+    '{"shape": [7, 10, 9, 11], "axes": "TZYX", "spacing": 0.5, "truncated": true}',
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        '{"shape": [9, 11], "truncated": true}',
+        '{"shape": [1, 9, 11], "truncated": true}',
+        '{"shape": [70, 9, 11], "truncated": false}',
+        '{"shape": [70, 9, 11]}',
+        '{"shape": [70, 9, "11"], "truncated": true}',
+        '{"shape": [true, 9, 11], "truncated": true}',
+        '{"shape": {"70": 9}, "truncated": true}',
+        '{"shape": 70, "truncated": true}',
+        '{"shape": [70, 9, 11], "truncated": true',
+        '{"shape": [' + "7" * 5000 + ', 9, 11], "truncated": true}',
+        '{"shape": ' + "[" * 60000,
+        '{"shape": [70, 9, 11], "notes": "' + 70000 * "a" + '", "truncated": true}',
+        "{}",
+        "{",
+        "ImageJ=1.53t\nimages=1\n",
+        "ImageJ=1.53t\nimages=\n",
+    ],
+    ids=range(16),
+)
+def test_descriptions_that_tell_nothing(words: str, tmp_path: Path) -> None:
+    page = drawn("uint16")[:1]
+    scan = gt.read_scan(exchange.write_pages(tmp_path / "one.tif", page, description=words), 1, flat=9e4)
+    np.testing.assert_array_equal(scan.counts(), page)
+
+
+def test_more_views_in_a_page_than_can_be(tmp_path: Path) -> None:
+    words = '{"shape": [' + ", ".join(["7" * 4000] * 3) + ', 9, 11], "truncated": true}'
+    path = exchange.write_pages(tmp_path / "one.tif", drawn("uint16")[:1], description=words)
+    with pytest.raises(FormatError, match="its 1000000000 views are one page"):
+        gt.read_scan(path, 1)
 
 
 def test_views_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,8 +43,8 @@ _WITHIN = 0.9  # of the inscribed circle, where the grey values of a picture are
 _BITS, _PACKED, _WHITE, _DESCRIPTION, _ORIENTATION, _PLANES = 258, 259, 262, 270, 274, 284  # tags
 _TILE, _FORM = (322, 323), 339
 
-# How ImageJ, and tifffile with ``truncate``, describe a page that has all views behind one another.
-_ONE_PAGE = re.compile(r'ImageJ=.*\nimages=(\d+)|{"shape": \[(\d+), \d+, \d+\], "truncated": true', re.DOTALL)
+_IMAGEJ = re.compile(r"ImageJ=.*\nimages=(\d{1,9})", re.DOTALL)
+_LONGEST = 1 << 16  # characters of a description that is looked into
 
 
 class TiffStack(Source):
@@ -100,12 +102,27 @@ class TiffStack(Source):
             raise FormatError(file, None, "its pages cannot be told apart; copy the file again")
         if self._is_folder and pages > 1:
             raise FormatError(file, None, f"it has {pages} pages; give it by itself, or a file a view")
-        told = _ONE_PAGE.search(str(picture.tag_v2.get(_DESCRIPTION, "")))
-        views = (told[1] or told[2])[:9] if told else ""
-        if pages == 1 and views and int(views) > 1:
+        views = _views_of_a_page(str(picture.tag_v2.get(_DESCRIPTION, "")))
+        if pages == 1 and views > 1:
             raise FormatError(file, None, f"its {views} views are one page; save them as an image sequence")
         picture.seek(0)
         return pages
+
+
+def _views_of_a_page(description: str) -> int:
+    """How many the only page of a file has behind one another, as ImageJ, and tifffile with ``truncate``, describe it;
+    1 where nothing is told."""
+    if not description.startswith("{"):
+        found = _IMAGEJ.search(description)
+        return int(found[1]) if found else 1
+    try:
+        told = json.loads(description) if len(description) <= _LONGEST else {}
+    except (ValueError, RecursionError):
+        return 1
+    shape = told.get("shape")
+    if told.get("truncated") is not True or not isinstance(shape, list) or not all(type(n) is int for n in shape):
+        return 1
+    return min(math.prod(shape[:-2]), 10**9)
 
 
 def _files(path: Path) -> list[Path]:
@@ -200,11 +217,16 @@ def _pillow() -> Any:
     return Image
 
 
+def check_size(shape: tuple[int, int, int]) -> None:
+    """Raises ParameterError for float32 images (page, y, x) that 32-bit offsets do not reach."""
+    if (taken := 4 * math.prod(shape)) > _MOST_BYTES:
+        raise ParameterError(f"out: {taken:,} bytes are too many for a TIFF; name a file .npy, or fewer rows")
+
+
 def tiff(images: np.ndarray) -> bytes:
-    """A TIFF file of float32 images (page, y, x). Raises ParameterError for what 32-bit offsets do not reach."""
+    """A TIFF file of float32 images (page, y, x). Raises ParameterError as :func:`check_size`."""
     Image = _pillow()
-    if images.nbytes > _MOST_BYTES:
-        raise ParameterError(f"out: {images.nbytes:,} bytes are too many for a TIFF; name a file .npy, or fewer rows")
+    check_size(images.shape)
     first, *others = (Image.fromarray(np.ascontiguousarray(image, dtype=np.float32)) for image in images)
     file = BytesIO()
     first.save(file, format="TIFF", save_all=True, append_images=others)
