@@ -138,25 +138,6 @@ def test_supersampled_projections_are_means_over_pixels(name: str) -> None:
     np.testing.assert_allclose(split.mean(axis=(2, 4) if rows else 2), three, atol=1e-13)
 
 
-def test_samples() -> None:
-    volume = gt.Volume((6, 8, 10), (2.0, 1.5, 1.0), (0.5, 1.0, -1.0))
-    phantom = gt.sphere(4.0, (0.0, 1.0, 0.5), 2.0) + gt.blob(3.0, (1.0, 0.0, 1.0))
-    points = volume.points()
-    away = np.linalg.norm(points - [0, 1, 0.5], axis=-1)
-    expected = np.where(away <= 4, 2.0, 0) + np.exp(-((points - [1, 0, 1]) ** 2).sum(axis=-1) / 9)
-    np.testing.assert_allclose(phantom.sample(volume, dtype=float), expected, atol=1e-15)
-    assert phantom.sample(volume).dtype == np.float32
-    fine = phantom.sample(volume.refined(2), dtype=float).reshape(6, 2, 8, 2, 10, 2).mean(axis=(1, 3, 5))
-    np.testing.assert_allclose(phantom.sample(volume, 2, float), fine, atol=1e-15)
-    flat = gt.Volume((8, 10), (1.5, 1.0), (1.0, -1.0))
-    np.testing.assert_allclose(phantom.sample(flat, 3, float), _flat_means(phantom, flat), atol=1e-15)
-
-
-def _flat_means(phantom: gt.Phantom, flat: gt.Volume) -> np.ndarray:
-    fine = phantom.sample(gt.Volume((1, 24, 30), (1.0, 0.5, 1 / 3), (0.0, *flat.centre)), dtype=float)[0]
-    return fine.reshape(8, 3, 10, 3).mean(axis=(1, 3))
-
-
 def test_a_scan_of_another_kind_sees_the_same_body() -> None:
     """Cones of a flat and of a curved detector, where their pixels look at the same point."""
     egg = gt.Phantom(EGG)

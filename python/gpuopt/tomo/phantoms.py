@@ -65,23 +65,15 @@ class Phantom:
         over ``supersample`` points of a voxel along each axis. Raises ParameterError."""
         times = checks.count("supersample", supersample, _MOST_SAMPLES)
         image = np.zeros(volume.shape, dtype=dtype)
-        fine = volume.refined(times)
-        flat = volume.ndim == 2
-        slabs = 1 if flat else volume.shape[0]
-        for k in range(slabs):
-            z = fine.z if flat else fine.z[k * times : (k + 1) * times]
-            total = np.zeros((len(z), len(fine.y), len(fine.x)))
-            for body in self.bodies:
-                low, high = _box(body)
-                if z[-1] < low[2] or z[0] > high[2]:
-                    continue
-                ends = zip((fine.x, fine.y), low, high, strict=False)
-                cut = [np.searchsorted(axis, edges) for axis, *edges in ends]
-                columns, rows = (slice(first, last + 1) for first, last in cut)
-                grid = np.stack(np.broadcast_arrays(fine.x[columns], fine.y[rows, None], z[:, None, None]))
-                total[:, rows, columns] += _answer(body, "density_at", body.density_at(grid), grid.shape[1:])
-            coarse = total.reshape(len(z), len(volume.y), times, len(volume.x), times).mean(axis=(0, 2, 4))
-            image[... if flat else k] = coarse
+        slices, deep = (image, times) if volume.ndim == 3 else (image[np.newaxis], 1)
+        _, rows, columns = slices.shape
+        samples = _Samples(self.bodies, volume.refined(times))
+        for k in range(len(slices)):
+            for wide, high in bodies_on_device.parts(columns, rows, _POINTS_AT_ONCE // (deep * times**2)):
+                down, across = (slice(times * part.start, times * part.stop) for part in (high, wide))
+                values = samples.densities(slice(deep * k, deep * (k + 1)), down, across)
+                split = (deep, high.stop - high.start, times, wide.stop - wide.start, times)
+                slices[k, high, wide] = values.reshape(split).mean(axis=(0, 2, 4))
         return image
 
     def line_integrals(self, origin: ArrayLike, direction: ArrayLike) -> Float64Array:
@@ -151,6 +143,37 @@ class Phantom:
             for body in self.bodies:
                 found[some] += _answer(body, "integral", body.integral(here, along[:, some]), found[some].shape)
         return found.reshape(shape)
+
+
+class _Samples:
+    """What bodies add up to at the centres of a volume's voxels."""
+
+    def __init__(self, bodies: Sequence[Body], volume: Volume) -> None:
+        self._x, self._y, self._z = volume.x, volume.y, volume.z
+        self._placed = []
+        for body in bodies:
+            low, high = _box(body)
+            ends = zip((self._x, self._y), low, high, strict=False)
+            cut = (np.searchsorted(axis, edges) for axis, *edges in ends)
+            columns, rows = (slice(int(first), int(last) + 1) for first, last in cut)
+            self._placed.append((body, low[2], high[2], rows, columns))
+
+    def densities(self, slices: slice, rows: slice, columns: slice) -> Float64Array:
+        """Of a part of the volume (z, y, x)."""
+        x, y, z = self._x[columns], self._y[rows], self._z[slices]
+        total = np.zeros((len(z), len(y), len(x)))
+        for body, low, high, *box in self._placed:
+            down, across = (_overlap(*both) for both in zip(box, (rows, columns), strict=True))
+            if low <= z[-1] and z[0] <= high and y[down].size and x[across].size:
+                grid = np.stack(np.broadcast_arrays(x[across], y[down, None], z[:, None, None]))
+                total[:, down, across] += _answer(body, "density_at", body.density_at(grid), grid.shape[1:])
+        return total
+
+
+def _overlap(one: slice, other: slice) -> slice:
+    """The indices of ``one`` that ``other`` has, from where it begins."""
+    first, last = max(one.start, other.start), min(one.stop, other.stop)
+    return slice(first - other.start, max(first, last) - other.start)
 
 
 def _box(body: Body) -> tuple[Float64Array, Float64Array]:
