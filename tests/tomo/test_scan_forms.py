@@ -302,3 +302,18 @@ FREE = {"Vectors": [[0, -100, 0, 0, 100, 0, 2, 0, 0, 0, 0, 2.0]]}
 def test_entries_of_astra_are_named(astra: dict[str, Any], name: str, bad: object) -> None:
     with pytest.raises((ParameterError, ArrayError), match=f"^{name}: "):
         gt.from_astra(astra | {name: bad})
+
+
+@pytest.mark.parametrize("distance", [7.0, 0, -3.5])
+def test_the_axis_may_lie_in_the_detector_of_astra_or_behind_it(distance: float) -> None:
+    made = gt.from_astra(FLAT | ORIGINS | {"DistanceOriginDetector": distance})
+    assert made.to_astra()["Vectors"][0].tolist() == [0, -10, 0, distance, 1, 0]
+    cone = gt.from_astra(CONE | SPACINGS | ORIGINS | {"DistanceOriginDetector": distance})
+    assert cone.to_astra()["Vectors"][0, [1, 4]].tolist() == [-10, distance]
+
+
+@pytest.mark.parametrize("distance", [-10.0, -12])
+@pytest.mark.parametrize("astra", [FLAT | ORIGINS, CONE | SPACINGS | ORIGINS], ids=["fan", "cone"])
+def test_a_detector_of_astra_before_its_source_is_refused(astra: dict[str, Any], distance: float) -> None:
+    with pytest.raises(ParameterError, match=r"^DistanceOriginDetector: at -1. mm it is not behind the source; give"):
+        gt.from_astra(astra | {"DistanceOriginDetector": distance})

@@ -62,6 +62,8 @@ class DataExchange(Source):
             found = _dataset(file, self.path, _LEVELS[name])
             if found is None or not found.shape[0]:
                 return None
+            if found.shape[-2:] != self.shape[1:] or not 2 <= len(found.shape) <= 3:
+                raise FormatError(self.path, None, "it was changed while it was read; read it again")
             fields = _rows_of(self.path, found, rows)
             return mean_of(fields if fields.ndim == 3 else fields[np.newaxis])
 

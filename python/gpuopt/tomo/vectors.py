@@ -260,9 +260,8 @@ def from_astra(geometry: Mapping[str, Any], *, units: str | None = None) -> Geom
     pixel = given.length("DetectorSpacingY"), given.length("DetectorSpacingX")
     if kind == "parallel3d":
         return parallel3d(angles, det, pixel, units=units)
-    sod = given.length("DistanceOriginSource")
-    sdd = sod + checks.place("DistanceOriginDetector", given["DistanceOriginDetector"])
-    return circular(angles, sod, sdd, det, pixel, units=units)
+    sod, odd = given.distances()
+    return circular(angles, sod, sod + odd, det, pixel, units=units)
 
 
 @dataclass(frozen=True)
@@ -289,6 +288,14 @@ class _Entries:
     def length(self, name: str) -> float:
         return checks.length(name, self[name])
 
+    def distances(self) -> tuple[float, float]:
+        """Of the source and of the detector from the axis, which may lie behind the detector."""
+        name = "DistanceOriginDetector"
+        sod, odd = self.length("DistanceOriginSource"), checks.place(name, self[name])
+        if sod + odd < checks.SHORTEST:
+            raise ParameterError(f"{name}: at {odd:g} mm it is not behind the source; give more than {-sod:g} mm")
+        return sod, odd
+
 
 def _planar(given: _Entries, kind: str, units: str | None) -> Geometry:
     """A slice's scan, mirrored at y = 0."""
@@ -300,5 +307,4 @@ def _planar(given: _Entries, kind: str, units: str | None) -> Geometry:
     width = given.length("DetectorWidth")
     if kind == "parallel":
         return parallel2d(-angles, det, width, units="rad")
-    sod, odd = given.length("DistanceOriginSource"), given.length("DistanceOriginDetector")
-    return _in_plane(_fan_vectors(angles, sod, odd, width), det, "fanflat_vec")
+    return _in_plane(_fan_vectors(angles, *given.distances(), width), det, "fanflat_vec")
