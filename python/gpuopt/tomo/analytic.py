@@ -66,15 +66,16 @@ def fbp(
     ``projections`` have the shape ``A.geometry.shape``, or with ``axes`` "vau" (v, view, u); they are float32, of a
     :class:`NumpyProjector` float64 too. Their views may have any order and spacing, and count by the angle around them,
     which views at one angle share; they cover half a turn, or a full turn if the detector is displaced. Free vectors
-    are taken where they are a plain rotation. Of a hole of more than 5 degrees a LimitedAngleWarning tells; one of more
-    than 22.5 is refused. With ``limited_angle`` less will do: views count so that the mean of a round object stays, and
-    edges along the missing rays are blurred. Objects that reach beyond the detector get a TruncationWarning, and so do
-    slices beyond the centres of its outer rows, where what is read between rows falls to zero. NumPy arrays of parallel
-    beams that turn about another column than the geometry says, by more than 1.5 pixels and 1 % of the columns, get a
-    CentreWarning where noise below some 0.5 % of the largest value lets it be seen. ``window`` smooths the ramp filter:
-    "ram-lak" (not at all), "shepp-logan", "cosine", "hann" or "hamming". A GPU filters rows of up to some 6000 pixels
-    itself, and device arrays stay there; a CPU's rows are filtered by threads. ``interpolation`` between pixels is
-    "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
+    are taken where they are a plain rotation. Of a hole of more than 5 degrees and three usual steps a
+    LimitedAngleWarning tells; one that is of more than 22.5 as well is refused. With ``limited_angle`` less will do:
+    views count so that the mean of a round object stays, and edges along the missing rays are blurred. Objects that
+    reach beyond the detector get a TruncationWarning, and so do slices beyond the centres of its outer rows, where what
+    is read between rows falls to zero. NumPy arrays of parallel beams that turn about another column than the geometry
+    says, by more than 1.5 pixels and 1 % of the columns, get a CentreWarning where noise below some 0.5 % of the
+    largest value lets it be seen. ``window`` smooths the ramp filter: "ram-lak" (not at all), "shepp-logan", "cosine",
+    "hann" or "hamming". A GPU filters rows of up to some 6000 pixels itself, and device arrays stay there; a CPU's rows
+    are filtered by threads. ``interpolation`` between pixels is "linear"; what other toolboxes have besides, "nearest"
+    and "cubic", is refused.
 
     Returns an image in 1/mm, of the projections' kind and dtype. Raises ParameterError, ArrayError, UnsupportedError.
 

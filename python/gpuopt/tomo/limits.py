@@ -29,8 +29,9 @@ _NEARLY_CENTRED = 0.05  # An offset of so many widths, or half a pixel, is a cor
 
 
 class LimitedAngleWarning(UserWarning):
-    """No view lies in a part, of more than 5 degrees, of the angles that a filtered back projection needs. Edges of the
-    object that lie along the missing rays are blurred, and values are right on the average of round objects alone."""
+    """No view lies in a part, of more than 5 degrees and three usual steps, of the angles that a filtered back
+    projection needs. Edges of the object that lie along the missing rays are blurred, and values are right on the
+    average of round objects alone."""
 
 
 class TruncationWarning(UserWarning):

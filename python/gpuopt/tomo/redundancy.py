@@ -43,8 +43,9 @@ class Redundancy(NamedTuple):
 
 
 def parallel_weights(scan: Parallel, limited_angle: bool) -> Redundancy:
-    """Of parallel beams: views of half a turn, or of a full turn, whatever their order. Warns where more than 5 degrees
-    of the half turn are missing, and raises ParameterError where more than 22.5 are, unless ``limited_angle``."""
+    """Of parallel beams: views of half a turn, or of a full turn, whatever their order. Warns of a hole of more than 5
+    degrees and three usual steps in the half turn, and raises ParameterError for one that is of more than 22.5 as well,
+    unless ``limited_angle``."""
     near, turn = _near(scan.detector), Arc.of(scan.angles, 2 * math.pi)
     if not _centred(scan.detector) and turn.closes(_LOST):
         return _displaced(scan.detector, near, turn, scan.detector.u)
