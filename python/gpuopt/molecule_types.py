@@ -84,10 +84,10 @@ class Surface(ReadOnly):
     """M points: ``points`` (M, 3) A, ``normals`` (M, 3), ``faces`` (T, 3), ``height`` (M,) A.
 
     ``normals`` point outwards and are scaled to length 1. Three NaN stand for a normal that is not known; whatever
-    needs it raises ArrayError. ``faces`` are triangles, each of three indices of points, kept as int64. ``height`` is
-    given for points that do not lie on the molecular surface: their signed distance to it, negative inside. Dtypes and
-    layout are those of :class:`Molecule`. Raises ArrayError as it does, and for a normal of length zero and a face with
-    an index that no point has.
+    needs it raises ArrayError. ``faces`` are triangles, each of three indices of points, kept as int64; none at all are
+    None. ``height`` is given for points that do not lie on the molecular surface: their signed distance to it, negative
+    inside. Dtypes and layout are those of :class:`Molecule`. Raises ArrayError as it does, and for a normal of length
+    zero and a face with an index that no point has.
 
     Examples
     --------
@@ -110,7 +110,8 @@ class Surface(ReadOnly):
             height = array_of("height", self.height, (len(points),), points.dtype, "points")
             object.__setattr__(self, "height", height)
         if self.faces is not None:
-            object.__setattr__(self, "faces", faces_of(self.faces, len(points)))
+            faces = faces_of(self.faces, len(points))
+            object.__setattr__(self, "faces", faces if len(faces) else None)
 
     def __len__(self) -> int:
         return len(self.points)

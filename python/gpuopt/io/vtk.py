@@ -40,7 +40,7 @@ def _parts(surface: Surface, phi: np.ndarray, number: str) -> Iterator[bytes]:
         f"POINTS {count} {kind}\n"
     ).encode("ascii")
     yield from formatted(surface.points, triple)
-    if surface.faces is None or not len(surface.faces):
+    if surface.faces is None:
         yield f"VERTICES {count} {2 * count}\n".encode("ascii")
         yield from formatted(np.arange(count).reshape(-1, 1), "1 %d\n")
     else:

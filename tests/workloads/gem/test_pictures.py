@@ -306,6 +306,17 @@ def test_a_flat_potential_is_still_a_picture(molecule: Molecule) -> None:
     assert "max 0 kcal/(mol e)" in words(gem_plots.surface(molecule, Surface(POINTS), np.zeros(500)))
 
 
+@pytest.mark.parametrize("extent", [0.0, 1e-9, 1e-3, 0.015, 0.1])
+@pytest.mark.parametrize("faces", [None, [[0, 1, 2]]])
+def test_a_surface_of_hardly_any_extent_is_still_a_picture(
+    molecule: Molecule, extent: float, faces: list[list[int]] | None
+) -> None:
+    points = extent * np.eye(3) if faces or extent else np.ones((1, 3))
+    figure = gem_plots.surface(molecule, Surface(points, faces=faces and np.array(faces)), np.ones(len(points)))
+    laid_out(figure)
+    assert any(text.endswith(" Å") for text in words(figure).splitlines()), words(figure)
+
+
 def test_potentials_must_fit_the_points(molecule: Molecule) -> None:
     with pytest.raises(ArrayError, match="phi"):
         gem_plots.surface(molecule, Surface(POINTS), np.zeros(3))

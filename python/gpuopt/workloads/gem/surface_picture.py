@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWN = 60_000  # points of a surface; of more, an even part is drawn
+LEAST = 0.02  # A: half the width of the smallest picture, which a length bar of 0.01 A fits
 BEYOND = 0.02  # of the points, whose potentials may lie beyond the colours' end
 
 
@@ -45,7 +46,9 @@ def surface(molecule: Molecule, surface: Surface, phi: np.ndarray, *, limit: flo
     faces = surface.faces if surface.faces is not None and len(surface.faces) <= 2 * DRAWN else None
     chosen = np.arange(0, len(points), -(-len(points) // DRAWN))
     diameter = 4.6 * float(np.sqrt(np.pi * np.mean(np.sum(points**2, axis=1)) / len(chosen)))  # a ball of that width's
+    diameter = max(diameter, LEAST / 2)
     half = 1.04 * np.abs(points @ np.array([across, up, toward]).T).max(axis=0) + (diameter if faces is None else 0.0)
+    half = np.maximum(half, LEAST)
     tall = max(half[1], half[2])
     paint = colours(norm(values[chosen] if faces is None else values[faces].mean(axis=1)))
     normals = points if surface.normals is None else np.where(np.isnan(surface.normals), points, surface.normals)
