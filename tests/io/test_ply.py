@@ -144,6 +144,15 @@ def test_ply_elements_without_properties_take_no_room(tmp_path: Path, order: str
     np.testing.assert_array_equal(io.read_ply(written(tmp_path, "a.ply", content)).points, POINTS)
 
 
+@pytest.mark.parametrize(("face", "named"), [("2 0 3", r"\[0, 3\]"), ("1 -1", r"\[-1\]"), ("2 7 0", r"\[7, 0\]")])
+def test_lines_and_dots_of_points_that_are_none(tmp_path: Path, face: str, named: str) -> None:
+    head = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+    head += "element face 3\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
+    assert len(io.read_ply(written(tmp_path, "a.ply", head + "2 0 2\n1 1\n"))) == 3
+    with pytest.raises(FormatError, match=f"line 15: a face names points {named}, they go from 0 to 2"):
+        io.read_ply(written(tmp_path, "b.ply", head + f"2 0 2\n{face}\n"))
+
+
 def binary(value: float, form: str, old: float) -> Callable[[bytes], bytes]:
     return lambda content: content.replace(struct.pack("<" + form, old), struct.pack("<" + form, value))
 

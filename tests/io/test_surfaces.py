@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from gpuopt import io
-from gpuopt.io import FormatError
+from gpuopt.io import FormatError, text
+from gpuopt.tomo.scan_files import read_angles
 from surface_files import FACES, NORMALS, POINTS, VERT, VERT_HEADER, unit, written
 
 FACE = "\n".join(f"{i + 1:6d} {j + 1:6d} {k + 1:6d}  1      1" for i, j, k in FACES)
@@ -50,6 +51,52 @@ def test_what_is_no_file_is_refused(tmp_path: Path, read: Callable[..., Any], su
             read(path)
     with pytest.raises(FileNotFoundError):
         read(str(tmp_path / f"absent{suffix}"))
+
+
+class Kept:
+    """Lines that say whether they were closed."""
+
+    def __init__(self, lines: Any) -> None:
+        self.lines, self.closed = lines, False
+
+    def __iter__(self) -> Any:
+        return self.lines
+
+    def __next__(self) -> Any:
+        return next(self.lines)
+
+    def close(self) -> None:
+        self.lines.close()
+        self.closed = True
+
+
+@pytest.mark.parametrize(
+    ("read", "lines", "content"),
+    [
+        (io.read_pqr, "io.pqr.lines_of", "ATOM 1 C X 1 0 0 zero\n"),
+        (io.read_msms, "io.msms.rows_of", "0 0 0 0 0 1\n1 0 0 0 0 1\n0 1 0 0 0 one\n"),
+        (io.read_obj, "io.obj.rows_of", "v 0 0 0\nf 1 2\n"),
+        (io.read_off, "io.off.rows_of", "OFF\n2 0 0\n0 0 0\n0 0 one\n"),
+        (io.read_ply, "io.ply.lines_of", "ply\nformat ascii 1.0\nelement vertex one\n"),
+        (read_angles, "tomo.scan_files.rows_of", "0\none\n"),
+    ],
+    ids=["pqr", "msms", "obj", "off", "ply", "angles"],
+)
+def test_a_file_is_closed_where_a_line_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[..., Any], lines: str, content: str
+) -> None:
+    """By its reader, not by Python when it pleases, which drops what a signal's handler raises meanwhile."""
+    kept: list[Kept] = []
+
+    def opened(path: Path) -> Kept:
+        kept.append(Kept(getattr(text, lines.rpartition(".")[2])(path)))
+        return kept[-1]
+
+    monkeypatch.setattr(f"gpuopt.{lines}", opened)
+    with pytest.raises(FormatError) as caught:
+        read(written(tmp_path, "a.txt", content + 4 * content))
+    assert caught.value.line is not None
+    assert [one.closed for one in kept] == [True]
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -203,6 +250,8 @@ def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
         (OFF.replace("3 1 2 3", "-3 1 2 3"), 10, "is no face"),
         (OFF.replace("3 1 2 3", "3 1 2 4"), 10, "names points [1, 2, 4], they go from 0 to 3"),
         (OFF.replace("3 1 2 3", "3 1 2 -3"), 10, "names points [1, 2, -3]"),
+        (OFF.replace("3 1 2 3", "2 1 4"), 10, "names points [1, 4], they go from 0 to 3"),
+        (OFF.replace("3 1 2 3", "1 -1"), 10, "names points [-1], they go from 0 to 3"),
         (OFF.replace("3 1 2 3", "3 1 2 3.0"), 10, "no whole number"),
         (OFF.replace("0 0 1", "0 0 nan"), 6, "not finite"),
         (OFF.replace("0 0 1", "0 0 1e40"), 6, "not finite in float32"),

@@ -75,9 +75,8 @@ class Polygons:
 
         Raises FormatError for one that names none of ``points``, which the file counts from ``first``.
         """
-        faces, polygon = fan(np.array(self._lengths, dtype=np.int64), self.corners())
-        check_faces(self._path, faces, points, lambda row: self._lines[polygon[row]], first)
-        return faces if len(faces) else None
+        lengths = np.array(self._lengths, dtype=np.int64)
+        return triangles_of(self._path, lengths, self.corners(), points, self._lines.__getitem__, first)
 
 
 def check_faces(path: AnyPath, faces: np.ndarray, points: int, line_of: LineOf, first: int = 0) -> None:
@@ -85,12 +84,29 @@ def check_faces(path: AnyPath, faces: np.ndarray, points: int, line_of: LineOf, 
     wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
     if len(wrong):
         row = int(wrong[0])
-        named = (faces[row] + first).tolist()
-        raise FormatError(
-            path,
-            line_of(row),
-            f"a face names points {named}, they go from {first} to {points - 1 + first}; write it again",
-        )
+        raise _beyond(path, line_of(row), faces[row], points, first)
+
+
+def _beyond(path: AnyPath, line: int | None, face: np.ndarray, points: int, first: int) -> FormatError:
+    named = (face + first).tolist()
+    return FormatError(
+        path, line, f"a face names points {named}, they go from {first} to {points - 1 + first}; write it again"
+    )
+
+
+def triangles_of(
+    path: AnyPath, lengths: np.ndarray, corners: np.ndarray, points: int, line_of: LineOf, first: int = 0
+) -> np.ndarray | None:
+    """Polygons as in :func:`fan` as triangles (T, 3), None where there are none; ``line_of`` a polygon. Raises
+    FormatError as :func:`check_faces`, also for polygons of one or two corners."""
+    faces, polygon = fan(lengths, corners)
+    check_faces(path, faces, points, lambda row: line_of(int(polygon[row])), first)
+    wrong = np.flatnonzero((corners < 0) | (corners >= points))
+    if len(wrong):  # of a polygon that gives no triangle
+        ends = np.cumsum(lengths)
+        at = int(np.searchsorted(ends, wrong[0], side="right"))
+        raise _beyond(path, line_of(at), corners[ends[at] - lengths[at] : ends[at]], points, first)
+    return faces if len(faces) else None
 
 
 def fan(lengths: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

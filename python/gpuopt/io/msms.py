@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 
@@ -79,7 +81,11 @@ def _is_header(first: list[bytes], second: list[bytes] | None = None) -> bool:
 
 def _read(path: AnyPath, widths: tuple[int, ...], what: str) -> Numbers:
     """The first numbers of each row behind the header: ``widths[0]``, or a later width where rows are just so long."""
-    rows = rows_of(path)
+    with closing(rows_of(path)) as rows:
+        return _numbers(path, rows, widths, what)
+
+
+def _numbers(path: AnyPath, rows: Iterator[tuple[int, list[bytes]]], widths: tuple[int, ...], what: str) -> Numbers:
     first = list(islice(rows, 2))
     declared = None
     if first and _is_header(*(fields for _, fields in first)):

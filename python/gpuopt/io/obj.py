@@ -4,6 +4,7 @@ docs/decisions/mesh-files.md."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -38,17 +39,19 @@ def read_obj(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     dtype = real_dtype(dtype)
     points, normals, polygons = Numbers(path, 3), Numbers(path, 3), Polygons(path)
     named: list[int] = []
-    for line, fields in _statements(path):
-        if fields[0] == b"v":
-            points.append(line, fields[1:])
-        elif fields[0] == b"vn":
-            normals.append(line, fields[1:])
-        elif fields[0] in _FACE:
-            if len(fields) < 4:
-                raise FormatError(path, line, f"{shown(fields)} is no face of three points; the file may be cut off")
-            corners = [field.split(b"/") for field in fields[1:]]
-            polygons.append(line, [_index(path, line, corner[0], len(points)) for corner in corners])
-            named += [_index(path, line, c[2], len(normals)) if len(c) > 2 and c[2] else _NONE for c in corners]
+    with closing(rows_of(path)) as rows:
+        for line, fields in _statements(path, rows):
+            if fields[0] == b"v":
+                points.append(line, fields[1:])
+            elif fields[0] == b"vn":
+                normals.append(line, fields[1:])
+            elif fields[0] in _FACE:
+                if len(fields) < 4:
+                    what = f"{shown(fields)} is no face of three points"
+                    raise FormatError(path, line, f"{what}; the file may be cut off")
+                corners = [field.split(b"/") for field in fields[1:]]
+                polygons.append(line, [_index(path, line, corner[0], len(points)) for corner in corners])
+                named += [_index(path, line, c[2], len(normals)) if len(c) > 2 and c[2] else _NONE for c in corners]
     if not len(points):
         raise FormatError(path, None, "it holds no points; check that it is an OBJ file")
     faces = polygons.triangles(len(points), first=1)
@@ -57,10 +60,10 @@ def read_obj(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     return surface_of(path, table, dtype, points.line, faces)
 
 
-def _statements(path: AnyPath) -> Iterator[tuple[int, list[bytes]]]:
+def _statements(path: AnyPath, rows: Iterator[tuple[int, list[bytes]]]) -> Iterator[tuple[int, list[bytes]]]:
     """Fields of each line, of several where a backslash joins them, and the number of the first of these."""
     begun, held = 0, list[bytes]()
-    for line, fields in rows_of(path):
+    for line, fields in rows:
         begun = begun if held else line
         held += fields  # in place: a file may join a million lines
         if held[-1].endswith(b"\\"):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt.checked import checked, real_dtype
-from gpuopt.io.mesh import check_faces, fan, surface_of
+from gpuopt.io.mesh import surface_of, triangles_of
 from gpuopt.io.text import (
     BYTE_ORDER_MARK,
     AnyPath,
@@ -86,9 +86,7 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     faces = None
     if polygons is not None:
         lengths, corners, face_line = polygons
-        triangles, polygon = fan(lengths, corners)
-        check_faces(path, triangles, len(table), lambda row: face_line(polygon[row]))
-        faces = triangles if len(triangles) else None
+        faces = triangles_of(path, lengths, corners, len(table), face_line)
     return surface_of(path, table, dtype, line_of, faces)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -80,32 +81,34 @@ def _read(path: AnyPath) -> tuple[Numbers, int, int]:
     """x, y, z, charge and radius of each atom, how many lines end in an element, and how many fill PDB's columns."""
     rows = Numbers(path, 5)
     ended, elements, in_columns = False, 0, 0
-    for line, text in lines_of(path):
-        fields = text.split()
-        record = fields[0].upper() if fields else b""
-        if record != b"ATOM" and not _RECORD.fullmatch(record):
-            ended |= record == b"ENDMDL" or (record in (b"END", b"MODEL") and len(rows) > 0)
-            continue
-        if ended:
-            raise FormatError(path, line, "a second model begins; keep one model a file")
-        columns = _PDB_COLUMNS.match(text, 30)
-        if columns and columns[6]:
-            raise FormatError(path, line, _LOOKS_LIKE_PDB)
-        in_columns += columns is not None
-        plain = _plain(fields)
-        trailing = 0 if plain else _trailing(fields)
-        elements += trailing > 0
-        if columns and not plain:
-            five = list(columns.groups()[:5])
-        elif plain and [text[start : start + 8].strip() for start in (30, 38, 46)] == fields[-5:-2]:  # as nearly all
-            five = fields[-5:]
-        elif (placed := _by_columns(text)) is not None:
-            five = placed
-        else:
-            five = fields[-5:] if plain else _five(path, line, text, fields[: len(fields) - trailing])
-        if len(fields) > _MOST_FIELDS:
-            raise FormatError(path, line, f"{shown(fields)} holds more than an atom; give each a line of its own")
-        rows.append(line, five)
+    with closing(lines_of(path)) as lines:
+        for line, text in lines:
+            fields = text.split()
+            record = fields[0].upper() if fields else b""
+            if record != b"ATOM" and not _RECORD.fullmatch(record):
+                ended |= record == b"ENDMDL" or (record in (b"END", b"MODEL") and len(rows) > 0)
+                continue
+            if ended:
+                raise FormatError(path, line, "a second model begins; keep one model a file")
+            columns = _PDB_COLUMNS.match(text, 30)
+            if columns and columns[6]:
+                raise FormatError(path, line, _LOOKS_LIKE_PDB)
+            in_columns += columns is not None
+            plain = _plain(fields)
+            trailing = 0 if plain else _trailing(fields)
+            elements += trailing > 0
+            if columns and not plain:
+                five = list(columns.groups()[:5])
+            # as nearly all
+            elif plain and [text[start : start + 8].strip() for start in (30, 38, 46)] == fields[-5:-2]:
+                five = fields[-5:]
+            elif (placed := _by_columns(text)) is not None:
+                five = placed
+            else:
+                five = fields[-5:] if plain else _five(path, line, text, fields[: len(fields) - trailing])
+            if len(fields) > _MOST_FIELDS:
+                raise FormatError(path, line, f"{shown(fields)} holds more than an atom; give each a line of its own")
+            rows.append(line, five)
     if not len(rows):
         raise FormatError(path, None, "it holds no ATOM or HETATM record; check that it is a PQR file")
     return rows, elements, in_columns

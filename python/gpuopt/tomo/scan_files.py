@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -224,14 +225,15 @@ def read_angles(path: AnyPath) -> Float64Array:
     """View angles in radians from a text file of degrees, one a line; what follows # is a comment. Raises FormatError,
     FileNotFoundError, PermissionError."""
     found = []
-    for line, fields in rows_of(path):
-        try:
-            (degrees,) = floats(fields)
-        except ValueError:
-            raise FormatError(path, line, f"{shown(fields)} is no angle; give one a line, in degrees") from None
-        if not math.isfinite(degrees):
-            raise FormatError(path, line, f"{shown(fields)} is not finite; give an angle in degrees")
-        found.append(degrees)
+    with closing(rows_of(path)) as rows:
+        for line, fields in rows:
+            try:
+                (degrees,) = floats(fields)
+            except ValueError:
+                raise FormatError(path, line, f"{shown(fields)} is no angle; give one a line, in degrees") from None
+            if not math.isfinite(degrees):
+                raise FormatError(path, line, f"{shown(fields)} is not finite; give an angle in degrees")
+            found.append(degrees)
     if not found:
         raise FormatError(path, None, "it holds no angles; give one a line, in degrees")
     return np.deg2rad(found)
