@@ -109,7 +109,7 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
             warnings.simplefilter("always", UserWarning)
             found = ALGORITHMS[wanted.algorithm](A, p, **options)
         for warning in warned:
-            click.echo(f"{_told(part)}: {warning.message}", err=True)
+            click.echo(f"{_told(part)}: {_warned(warning.message)}", err=True)
         if getattr(found, "ended", None) == "interrupted":
             raise KeyboardInterrupt
         images[done : done + len(part)] = np.asarray(found)
@@ -120,6 +120,13 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
         f"x {images.shape[2]} on {device.name} in {time.perf_counter() - began:.3g} s"
     )
     _write(target, images, rows)
+
+
+def _warned(message: Warning | str) -> str:
+    """What a warning says, with the option to give."""
+    if not isinstance(message, gt.CentreWarning) or message.column is None:
+        return str(message)
+    return f"projections: they turn about another column of the detector; give --centre {message.column:.1f}"
 
 
 def _refuse_inputs(target: Path, path: Path, wanted: Wanted) -> None:

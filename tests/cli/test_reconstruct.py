@@ -195,6 +195,17 @@ def test_what_is_missing_is_told(tiff: Path, reconstruct: Callable[..., Result])
     )
 
 
+def test_an_axis_elsewhere_is_told_with_the_option(reconstruct: Callable[..., Result]) -> None:
+    made = exchange.counts(dead=False)
+    exchange.write_exchange(Path("lines.h5"), replace(made, data=made.integrals))
+    told = reconstruct("lines.h5", "--integrals", "--centre", 32, "--rows", 1)
+    axis = f"{31.5 - exchange.OFFSET:.1f}"
+    assert told.stderr == (
+        f"row 1: projections: they turn about another column of the detector; give --centre {axis}\n"
+    )
+    assert reconstruct("lines.h5", "--integrals", "--centre", axis, "--rows", 1).stderr == ""
+
+
 def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: Callable[..., Result]) -> None:
     made = exchange.counts(dead=False)
     inner = exchange.Counts(*(part[..., 12:42] for part in (made.data, made.white, made.dark)), made.theta, made.data)

@@ -169,7 +169,7 @@ def view(given: Any, views: int) -> int:
         let_through(error)
         fits, told = False, f"a {type(given).__name__}"
     if not fits:
-        raise ParameterError(f"view: {told} is none; there are {views}, from 0")
+        raise ParameterError(f"view: {told} is none; give one from {-views} to {views - 1}")
     return int(given)
 
 

@@ -41,7 +41,7 @@ class RowFilter:
     rows_reversed: bool = False
     columns_reversed: bool = False
     _made: dict[int, _core.RowFilter] = field(default_factory=dict)
-    _tables: dict[tuple[int, int], tuple[DeviceArray, DeviceArray]] = field(default_factory=dict)
+    _tables: dict[int, tuple[DeviceArray, DeviceArray]] = field(default_factory=dict)
 
     @property
     def wide(self) -> int:
@@ -109,14 +109,14 @@ class RowFilter:
             made = self._made[device.index] = self._make(device)
         return made
 
-    def _make(self, device: Device, least: int = 0) -> _core.RowFilter:
-        tables = self._tables.get((device.index, least))
+    def _make(self, device: Device) -> _core.RowFilter:
+        tables = self._tables.get(device.index)
         if tables is None:
-            length = _core.transform_length(device, max(least, 2 * self.wide - 1))
+            length = _core.transform_length(device, 2 * self.wide - 1)
             half = response_of(self.taps, self.window, self.scale, length) / length
             response = np.concatenate([half, half[1 : (length + 1) // 2][::-1]])
             tables = _on_device(self.slants, device), _on_device(response, device)
-            self._tables[device.index, least] = tables
+            self._tables[device.index] = tables
         return _core.RowFilter(
             _on_device(self.weights, device),
             *tables,

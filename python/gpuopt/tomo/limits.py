@@ -41,9 +41,12 @@ class TruncationWarning(UserWarning):
 class CentreWarning(UserWarning):
     """The projections turn about another column of the detector than the geometry says. Edges come out doubled."""
 
+    column: float | None = None
+    """The one they turn about."""
 
-def warn(message: str, category: type[Warning]) -> None:
-    """A warning at the line of the caller of this package."""
+
+def warn(message: str | Warning, category: type[Warning]) -> None:
+    """A warning at the line of the caller of this package; ``message`` may be one of its ``category``."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "gpuopt":
         level, frame = level + 1, frame.f_back
@@ -158,8 +161,9 @@ def check_centre(projections: np.ndarray, geometry: Geometry, scan: Parallel, co
             how = f"make it with an offset of {(middle - here) * detector.du:.3g} mm along u, or see find_centre"
         else:
             how = f"give geometry.shifted(0, {said - here:.3g})"
-        warn(
+        warning = CentreWarning(
             f"projections: they turn about column {here:.1f} of the detector, and the geometry has its axis at column "
-            f"{said:.1f}; {how}",
-            CentreWarning,
+            f"{said:.1f}; {how}"
         )
+        warning.column = here
+        warn(warning, CentreWarning)
