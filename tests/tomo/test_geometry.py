@@ -242,3 +242,11 @@ def test_a_copy_of_a_body_of_ones_own_leaves_its_arrays_as_they_are(copied: Call
     assert tinted.tones.flags.writeable
     assert not tinted.centre.flags.writeable
     table[0] = 2
+
+
+@pytest.mark.parametrize("view", [4, -5])
+def test_views_that_are_none(view: int) -> None:
+    scan = gt.parallel2d(4, 6)
+    np.testing.assert_array_equal(scan.rays(-1).direction, scan.rays(3).direction)
+    with pytest.raises(gpuopt.ParameterError, match=r"^view: .* is none; give one from -4 to 3$"):
+        scan.rays(view)
