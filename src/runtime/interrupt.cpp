@@ -100,10 +100,12 @@ PatientMutex::Lock PatientMutex::lock(bool may_throw) {
     else if (is_fork()) return {};
     std::unique_lock<std::mutex> state(mutex_);
     while (!freed_.wait_for(state, step, [&] { return !held_; })) {
-        if (holder_ == std::this_thread::get_id() && may_throw)
+        if (holder_ == std::this_thread::get_id()) {
+            if (!may_throw) return {};
             throw Error(
                 "a signal's handler called gpuopt while a call of the same thread goes on; let the handler set a "
                 "flag, and compute when the call has returned");
+        }
         state.unlock();
         look_at_signals(may_throw);
         state.lock();

@@ -41,7 +41,8 @@ Pinned::~Pinned() {
     try {
         const auto lock = session_->lock_runs(false);
         session_->queue().enqueueUnmapMemObject(buffer_, data_);
-        session_->queue().finish();
+        // Without the lock a call of this thread goes on, which waits for what it needs.
+        if (lock.owns_lock()) session_->queue().finish();
     } catch (...) {  // a driver that fails here has nothing left to give back
     }
 }

@@ -175,7 +175,7 @@ void Session::require_own_process() const {
 PatientMutex::Lock Session::lock_runs(bool may_throw) {
     require_own_process();  // first: the mutex of a forked child may be held by a thread that it does not have
     auto lock = run_mutex_.lock(may_throw);
-    runs_left_.wait(may_throw);
+    if (lock.owns_lock()) runs_left_.wait(may_throw);
     return lock;
 }
 

@@ -55,7 +55,8 @@ public:
     // Held while commands are enqueued and waited for, so that one run's samples never contain another's; what an
     // interrupted run left on the device has ended then. Throws Error in a forked child, where a wait would never end,
     // and where the thread has the lock already, which a signal's handler finds that calls gpuopt within a wait; and
-    // what a look at signals throws, unless destructors ask.
+    // what a look at signals throws. Destructors, which must not wait for their own thread, get a lock that holds
+    // nothing there.
     PatientMutex::Lock lock_runs(bool may_throw = true);
     // Waits for the queues; with a signal the call ends before they do, and `kept` lives until then.
     void finish_interruptibly(std::any kept);
