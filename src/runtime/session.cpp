@@ -120,9 +120,9 @@ const cl::CommandQueue& Session::download_queue() {
     return download_queue_;
 }
 
-std::unique_lock<std::mutex> Session::lock_downloads() {
+PatientMutex::Lock Session::lock_downloads() {
     require_own_process();
-    return std::unique_lock<std::mutex>(download_mutex_);
+    return download_mutex_.lock();
 }
 
 cl::CommandQueue Session::made(cl::CommandQueue& queue, cl_command_queue_properties properties) {

@@ -41,7 +41,7 @@ public:
     const cl::CommandQueue& copy_queue();
     // The same of copies to the host, which may go on beside those to the device, under a lock of their own.
     const cl::CommandQueue& download_queue();
-    std::unique_lock<std::mutex> lock_downloads();
+    PatientMutex::Lock lock_downloads();
     void wait_for_queue();  // all that was enqueued before in `queue`; takes the lock of runs
     void caught_up();       // what fell behind was waited for otherwise; takes it too
     // An event of all that was enqueued before in `queue`, and the wait for it, which looks at signals.
@@ -124,8 +124,7 @@ private:
     std::shared_ptr<const Program> built_by(const KernelSource& source, const std::string& options);
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_;
-    PatientMutex run_mutex_;
-    std::mutex download_mutex_;
+    PatientMutex run_mutex_, download_mutex_;
     bool spins_ = false;
     std::unique_ptr<Spin> spin_;
     std::atomic<bool> stages_ = false;

@@ -59,6 +59,46 @@ def test_a_handler_that_calls_gpuopt_is_answered(any_device: gpuopt.Device) -> N
     assert "computed" in run.stdout or "a signal's handler called gpuopt" in run.stdout
 
 
+# Copies beside kernels have a lock of their own, and look at signals under it.
+BESIDE = """
+import signal, sys
+import numpy as np
+import gpuopt
+from gpuopt import _core
+
+device, told = gpuopt.devices()[int(sys.argv[1])], []
+_core.set_staging(device, True, 4096, 3, 2)
+small, large = (_core.empty((count,), np.dtype(np.float32), device) for count in (16, 1 << 26))
+copies, host = _core.CopiesBeside(device), np.empty(1 << 26, np.float32)
+
+def handler(number, frame):
+    try:
+        _core.CopiesBeside(device).download(small, np.empty(16, np.float32))
+        told.append("copied")
+    except gpuopt.Error as error:
+        told.append(str(error))
+
+signal.signal(signal.SIGALRM, handler)
+for _ in range(20):
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    copies.download(large, host)
+    if any("handler" in text for text in told):
+        break
+signal.setitimer(signal.ITIMER_REAL, 0)
+copies.download(small, np.empty(16, np.float32))
+print(sorted(set(told)))
+"""
+
+
+def test_a_handler_that_copies_within_a_copy_is_answered(any_device: gpuopt.Device) -> None:
+    """It waited for ever."""
+    run = subprocess.run(
+        [sys.executable, "-c", BESIDE, str(any_device.index)], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 0, run.stderr
+    assert "a signal's handler called gpuopt" in run.stdout
+
+
 RAISING = """
 import signal
 import numpy as np
