@@ -110,6 +110,7 @@ void Buffer::set_guard(Guard guard) {
 void Buffer::write_zones() {
     const std::vector<unsigned char> zone(std::max(before_, behind()), pattern_);
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     const auto& queue = session_->queue();
     checked([&] {
         queue.enqueueWriteBuffer(place_.whole, CL_TRUE, 0, before_, zone.data());

@@ -65,6 +65,7 @@ void Image2D::drop_twin() noexcept {
 void Image2D::fill_from(const Buffer& pixels) {
     const auto lock = session_->lock_runs();
     if (auto* const recording = Recording::now()) recording->touch(*this);
+    session_->catch_up();
     checked([&] {
         pixels.enqueue_to_image(session_->queue(), handle_, 0, {width_, height_, 1});
         return session_->queue().finish();

@@ -24,6 +24,7 @@ std::uintptr_t address(const void* data) { return reinterpret_cast<std::uintptr_
 
 Pinned::Pinned(std::shared_ptr<Session> session, std::size_t bytes) : session_(std::move(session)), bytes_(bytes) {
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     checked([&] {
         buffer_ = cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes);
         data_ = session_->queue().enqueueMapBuffer(buffer_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes);

@@ -187,6 +187,7 @@ void Recording::finish() {
     if (failure_) std::rethrow_exception(failure_);
     if (session_) {
         const auto lock = session_->lock_runs();
+        session_->catch_up();
         checked([&] { return session_->queue().finish(); });
         for (std::size_t i = 0; i < held_.size(); ++i)
             if (held_[i].storage) read_afterwards(i);

@@ -276,6 +276,7 @@ void Prepared::run_untimed() {
 void Prepared::run() {
     {
         const auto lock = session_->lock_runs();
+        session_->catch_up();
         run_untimed();
     }
     if (validate) validate();  // reads buffers, which take the lock themselves
