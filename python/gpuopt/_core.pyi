@@ -516,6 +516,10 @@ def end_if_unheard(signals: int, seconds: float, code: int, message: str) -> Non
 def sha256(data: bytes) -> str:
     """The digest in hexadecimal."""
 
+def host_free_bytes(root: str = "/") -> int:
+    """What is checked before memory of a CPU device is taken: as ``host_memory.free_bytes``; 2^64 - 1 is unknown.
+    ``root`` is the folder of /proc and /sys."""
+
 def kernel_paths() -> list[str]:
     """Paths of all kernel files below kernels/, those of GPUOPT_KERNEL_DIR included."""
 

@@ -57,12 +57,21 @@ def _folders_of(groups: str, root: Path) -> tuple[Path, ...]:
 
 
 def _limits() -> Iterator[tuple[int, int | None]]:
-    """Limit and use, in bytes, of each control group that has a limit."""
+    """Limit and use, in bytes, of each control group that has a limit. Pages of files, which the system gives up where
+    memory is short, are no use."""
     for folder in control_groups():
         for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
             most = _whole(folder / limit)
             if most and most < 2**60:  # version 1 says 2^63 less a page for none
-                yield most, _whole(folder / used)
+                held = _whole(folder / used)
+                yield most, None if held is None else max(0, held - _pages_of_files(folder))
+
+
+def _pages_of_files(folder: Path) -> int:
+    stat = text_of(folder / "memory.stat") or ""
+    found: dict[str, str] = dict(re.findall(r"^((?:total_)?(?:in)?active_file) (\d+)$", stat, re.MULTILINE))
+    names = ("inactive_file", "active_file")  # of version 1, "total_" has those of the groups below, too
+    return sum(int(found.get(f"total_{name}", found.get(name, "0"))) for name in names)
 
 
 def _meminfo(name: str) -> int | None:

@@ -6,6 +6,7 @@
 #include "bindings/text.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/discovery.hpp"
+#include "runtime/host_memory.hpp"
 #include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
 #include "runtime/trace.hpp"
@@ -189,6 +190,7 @@ void bind_device(py::module_& module) {
     module.def(
         "sha256", [](const py::bytes& data) { return sha256_hex(static_cast<std::string_view>(data)); },
         py::arg("data"));
+    module.def("host_free_bytes", &host_free_bytes, py::arg("root") = "/");
     module.def("kernel_paths", &kernel_paths);
     module.def(
         "kernel_source", [](const std::string& path) { return decoded(load_kernel(path).expanded); }, py::arg("path"));

@@ -6,30 +6,16 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <thread>
 #include <utility>
 
 #include "runtime/fork.hpp"
+#include "runtime/host_memory.hpp"
 #include "runtime/large_pages.hpp"
 #include "runtime/trace.hpp"
 
 namespace gpuopt {
-namespace {
-
-// Free memory of the host, in bytes. A CPU device's memory is the host's, and its own figure includes what others use.
-std::size_t host_available_bytes() {
-    std::ifstream in("/proc/meminfo");
-    const std::string label = "MemAvailable:";
-    for (std::string line; std::getline(in, line);)
-        if (line.compare(0, label.size(), label) == 0)
-            return std::strtoull(line.c_str() + label.size(), nullptr, 10) * 1024;
-    return SIZE_MAX;
-}
-
-}  // namespace
-
 std::string readable_bytes(std::size_t bytes) {
     char text[64];
     if (bytes < 10'000'000) std::snprintf(text, sizeof text, "%zu bytes", bytes);
@@ -294,13 +280,14 @@ void Session::drop_kept() noexcept {
     pool_.clear();
 }
 
-// Without what is kept for later calls.
+// Without what is kept for later calls. A CPU device's memory is the host's, and its own figure includes what others
+// use.
 std::size_t Session::free_bytes(std::size_t wanted) const {
     const std::size_t limit = device_->global_bytes, taken = allocated_ + pool_.bytes();
     const auto free = limit > taken ? limit - taken : 0;
-    constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc/meminfo takes tens of microseconds
+    constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc takes tens of microseconds
     const bool asks = device_->type == DeviceType::cpu && wanted >= worth_asking;
-    return asks ? std::min(free, host_available_bytes()) : free;
+    return asks ? std::min(free, host_free_bytes()) : free;
 }
 
 void Session::require_room(std::size_t bytes, const std::string& what) {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuopt import host_memory
+from gpuopt import _core, host_memory
 
 MEMINFO = "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n"
 
@@ -28,6 +28,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
     return write
 
 
+def free_bytes() -> int | None:
+    """By both readers: Python's, and that of the check before memory of a CPU device is taken."""
+    free = host_memory.free_bytes()
+    assert _core.host_free_bytes(str(host_memory._ROOT)) == free
+    return free
+
+
 def test_here() -> None:
     free, total = host_memory.free_bytes(), host_memory.total_bytes()
     assert free is not None
@@ -38,44 +45,54 @@ def test_here() -> None:
 def test_a_machine_without_groups(machine: Callable[..., None]) -> None:
     machine()
     assert (host_memory.total_bytes(), host_memory.available_bytes()) == (1024_000, 409_600)
-    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (None, 409_600)
+    assert (host_memory.limit_bytes(), free_bytes()) == (None, 409_600)
 
 
 @pytest.mark.parametrize("limited", ["", "box/", "box/job/"])
 def test_every_group_on_the_way_up_counts(machine: Callable[..., None], limited: str) -> None:
     files = {f"{limited}memory.max": "300000\n", f"{limited}memory.current": "100000\n"}
     machine("0::/box/job\n", {"box/job/memory.current": "5\n", **files})
-    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (300_000, 200_000)
+    assert (host_memory.limit_bytes(), free_bytes()) == (300_000, 200_000)
 
 
 def test_the_least_counts_and_nothing_is_below_none(machine: Callable[..., None]) -> None:
     files = {"a/memory.max": "300000", "a/memory.current": "50000", "a/b/memory.max": "90", "a/b/memory.current": "100"}
     machine("0::/a/b\n", files)
-    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (90, 0)
+    assert (host_memory.limit_bytes(), free_bytes()) == (90, 0)
 
 
 def test_groups_of_version_1(machine: Callable[..., None]) -> None:
     no_limit = {"memory/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.usage_in_bytes": "7\n"}
     machine("4:memory:/box\n1:name=systemd:/\n", no_limit)
-    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (None, 409_600)
+    assert (host_memory.limit_bytes(), free_bytes()) == (None, 409_600)
     own = {"memory/box/memory.limit_in_bytes": "3000\n", "memory/box/memory.usage_in_bytes": "1000\n"}
     machine("4:memory:/box\n1:name=systemd:/\n", own)
-    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (3000, 2000)
+    assert (host_memory.limit_bytes(), free_bytes()) == (3000, 2000)
 
 
 def test_a_container_that_sees_its_group_as_the_root(machine: Callable[..., None]) -> None:
     """Its /proc still names the group by its path outside, which is not there."""
     files = {"memory/memory.limit_in_bytes": "3000", "memory/memory.usage_in_bytes": "1000"}
     machine("4:memory:/docker/0123\n", files)
-    assert host_memory.free_bytes() == 2000
+    assert free_bytes() == 2000
 
 
 def test_groups_that_say_nothing_of_use(machine: Callable[..., None]) -> None:
     machine("0::/\n", {"memory.max": "max\n", "memory.current": "1\n"})
-    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (None, 409_600)
+    assert (host_memory.limit_bytes(), free_bytes()) == (None, 409_600)
     machine("0::/\n", {"memory.max": "300\n"})
     (host_memory._ROOT / "sys/fs/cgroup/memory.current").unlink()
-    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (300, 409_600)
+    assert (host_memory.limit_bytes(), free_bytes()) == (300, 409_600)
+
+
+@pytest.mark.parametrize("total", ["", "total_"])
+def test_pages_of_files_are_free(machine: Callable[..., None], total: str) -> None:
+    """Whoever has read large files in a container had no memory left."""
+    stat = f"anon 5\n{total}inactive_file 60000\n{total}active_file 30000\n"
+    machine("0::/box\n", {"box/memory.max": "300000", "box/memory.current": "100000", "box/memory.stat": stat})
+    assert free_bytes() == 290_000
+    machine("0::/box\n", {"box/memory.stat": "inactive_file 100001\n"})
+    assert free_bytes() == 300_000
 
 
 def test_systems_without_proc_count_their_free_pages(machine: Callable[..., None]) -> None:
