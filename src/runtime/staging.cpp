@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -24,16 +25,7 @@ void wait_awake(const Come& come) {
 }  // namespace
 
 void CopyThreads::run(std::size_t count, const std::function<void(bool callers)>& body) {
-    const auto others = std::min(count, most_) - 1;
-    if (others == 0) return body(true);
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        for (; threads_ < others; ++threads_) std::thread([this, number = threads_] { serve(number); }).detach();
-        body_ = &body;
-        wanted_ = working_ = others;
-        failure_ = nullptr;
-        ++round_;
-    }
+    if (!begin(std::min(count, most_) - 1, body)) return body(true);
     begun_.notify_all();
     std::exception_ptr own;
     try {
@@ -47,6 +39,22 @@ void CopyThreads::run(std::size_t count, const std::function<void(bool callers)>
     body_ = nullptr;
     if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     if (own) std::rethrow_exception(own);
+}
+
+// A round with so many other threads, or with fewer where the system gives no more. False where there are none.
+bool CopyThreads::begin(std::size_t others, const std::function<void(bool callers)>& body) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    try {
+        for (; threads_ < others; ++threads_) std::thread([this, number = threads_] { serve(number); }).detach();
+    } catch (const std::system_error&) {  // the next round asks again
+        others = threads_;
+    }
+    if (others == 0) return false;
+    body_ = &body;
+    wanted_ = working_ = others;
+    failure_ = nullptr;
+    ++round_;
+    return true;
 }
 
 void CopyThreads::serve(std::size_t number) {

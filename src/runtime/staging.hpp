@@ -29,11 +29,12 @@ class CopyThreads {
 public:
     explicit CopyThreads(std::size_t count) : most_(count) {}
     std::size_t most() const { return most_; }
-    // Runs `body` in `count` threads at once, one of them the caller's (`body(true)`). Throws what one of them threw
-    // first, when all have returned.
+    // Runs `body` in `count` threads at once, or as many as there are, one of them the caller's (`body(true)`). Throws
+    // what one of them threw first, when all have returned.
     void run(std::size_t count, const std::function<void(bool callers)>& body);
 
 private:
+    bool begin(std::size_t others, const std::function<void(bool callers)>& body);
     void serve(std::size_t number);
 
     const std::size_t most_;
