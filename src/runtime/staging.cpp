@@ -184,10 +184,7 @@ void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue,
         });
         checked([&] { return queue.finish(); });
     } catch (...) {
-        try {
-            queue.finish();  // the slots are the next transfer's
-        } catch (...) {      // what made it necessary is thrown already
-        }
+        clFinish(queue());  // the slots are the next transfer's; what it may say is of what is thrown already
         throw;
     }
 }
@@ -227,7 +224,7 @@ void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from
     try {
         for (std::size_t number = 0; number < ahead; ++number) read(number);
     } catch (...) {
-        queue.finish();
+        clFinish(queue());
         throw;
     }
     work(transfer, queue, [&](std::size_t number) {

@@ -64,7 +64,7 @@ Span Prepared::behind_an_event(std::size_t runs, bool period, Ask of_first) {
     try {
         ends = enqueue_runs(runs, of_first, &gate);
     } catch (...) {
-        gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
+        clSetUserEventStatus(gate(), -1);  // an unset gate would leave the queue blocked for good
         settle();
         throw;
     }

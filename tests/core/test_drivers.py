@@ -238,6 +238,46 @@ print(right())
     assert lines == ["True", "True True True", "True", "True"]
 
 
+COPIES = """
+import ctypes, gpuopt, numpy as np
+from gpuopt import _core
+d = gpuopt.devices()[{index}]
+flag = lambda name: ctypes.c_int.in_dll(ctypes.CDLL(None), name)
+given = np.arange(100_000, dtype=np.float32)
+A = gpuopt.to_device(given, d)
+_core.set_staging(d, True, 4096, 3, 4)
+"""
+
+
+def test_copies_without_threads(device: gpuopt.Device, built: Path) -> None:
+    """They ended by an error of the system's that is none of gpuopt's."""
+    needs_a_dynamic_loader()
+    code = """
+flag("no_threads").value = 1
+print(bool((gpuopt.to_device(given, d).to_numpy() == given).all()), flag("threads_refused").value > 0)
+flag("no_threads").value = 0
+print(bool((gpuopt.to_device(given, d).to_numpy() == given).all()))
+"""
+    assert told(COPIES.format(index=device.index) + code, LD_PRELOAD=str(built / "failure.so")) == ["True True", "True"]
+
+
+def test_a_lost_device_is_told_by_the_first_error(device: gpuopt.Device, built: Path) -> None:
+    """The wait after it, which fails too, took its place with an error that is none of gpuopt's."""
+    needs_a_dynamic_loader()
+    code = """
+for reads in (0, 2):
+    flag("reads_before_failure").value, flag("finish_fails").value = reads, 1
+    try:
+        A.to_numpy()
+    except gpuopt.OpenCLError as error:
+        print("CL_OUT_OF_RESOURCES" in str(error))
+    flag("reads_before_failure").value, flag("finish_fails").value = -1, 0
+print(bool((A.to_numpy() == given).all()))
+"""
+    lines = told(COPIES.format(index=device.index) + code, LD_PRELOAD=str(built / "failure.so"))
+    assert lines == ["True", "True", "True"]
+
+
 # ---------------------------------------------------------------- forks
 
 FORK = """

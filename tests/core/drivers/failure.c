@@ -28,6 +28,11 @@ int clEnqueueReadBuffer(void* queue, void* buffer, uint32_t blocking, size_t at,
         "clEnqueueReadBuffer"))(queue, buffer, blocking, at, bytes, to, count, wait, event);
 }
 
+// Waits for a queue fail, where this is not 0.
+int finish_fails = 0;
+
+int clFinish(void* queue) { return finish_fails ? -36 : ((int (*)(void*))real("clFinish"))(queue); }
+
 // There are no more threads, where this is not 0.
 int no_threads = 0, threads_refused = 0;
 
