@@ -115,7 +115,11 @@ unsigned char byte_of(const py::object& given) {
     const bool flag = PyBool_Check(given.ptr());
     const auto whole = py::reinterpret_steal<py::object>(flag ? nullptr : PyNumber_Index(given.ptr()));
     const auto value = whole ? PyLong_AsLong(whole.ptr()) : -1;
-    PyErr_Clear();  // of what is no whole number, or too large a one, which is -1, too
+    if (PyErr_Occurred()) {  // what is no whole number, or too large a one, is -1
+        if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_OverflowError))
+            throw py::error_already_set();
+        PyErr_Clear();
+    }
     if (value < 0 || value > 255) throw ParameterError("byte", "it is no byte", "give a whole number from 0 to 255");
     return static_cast<unsigned char>(value);
 }

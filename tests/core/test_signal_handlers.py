@@ -9,9 +9,11 @@ import textwrap
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpuopt
+from gpuopt import _core
 from gpuopt.signals import of_signal
 
 # A product takes more than the 100 ms from which on a wait looks at signals. Before, the handler waited for ever.
@@ -184,6 +186,35 @@ print(lost, told)
 def test_what_a_handler_raises_is_not_taken_for_an_error_of_the_system(any_device: gpuopt.Device) -> None:
     run = subprocess.run([sys.executable, "-c", DEADLINE], capture_output=True, text=True, timeout=120)
     assert run.stdout == "0 {'TimeoutError: time is over'}\n", run.stdout + run.stderr
+
+
+def test_an_interrupt_within_numpy_is_not_taken_for_shared_memory(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def share(*given: object, **named: object) -> bool:
+        raise raised
+
+    big = np.ones((30, 60), np.float32)
+    monkeypatch.setattr(np, "shares_memory", share)
+    raised: BaseException = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        gpuopt.gemm(big[:, :30], big[:, 30:], out=big[:, 15:45], device=any_device)
+    raised = np.exceptions.TooHardError()
+    with pytest.raises(gpuopt.ArrayError, match="out: it shares memory with A"):
+        gpuopt.gemm(big[:, :30], big[:, 30:], out=big[:, 15:45], device=any_device)
+
+
+def test_an_interrupt_within_a_number_is_not_taken_for_no_byte(any_device: gpuopt.Device) -> None:
+    class Interrupted:
+        def __index__(self) -> int:
+            raise KeyboardInterrupt
+
+    array = _core.empty((3,), np.dtype(np.float32), any_device)
+    with pytest.raises(KeyboardInterrupt):
+        array.fill_bytes(Interrupted())  # type: ignore[arg-type]
+    for given in ("3", 2.5, 2**70, -1, 256):
+        with pytest.raises(gpuopt.ParameterError, match="byte: it is no byte"):
+            array.fill_bytes(given)  # type: ignore[arg-type]
 
 
 def test_errors_that_are_their_own_cause(tmp_path: Path) -> None:
