@@ -9,6 +9,8 @@ namespace gpuopt {
 namespace {
 
 constexpr std::int64_t most_groups = 65535;  // of a launch in y and z, on CUDA devices
+// Of rows and columns: kernels add a tile's length, of 4096 at most, in 32 bits.
+constexpr std::int64_t longest = (std::int64_t(1) << 31) - 4096;
 
 Sizes sizes_of(const GemmArguments& given) {
     return {{"M", given.m},
@@ -232,8 +234,8 @@ GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::
             throw ArrayError(name, "its shape is " + text(shape),
                              "give a matrix (rows, columns), or a batch of them (batch, rows, columns)");
         for (std::size_t axis = shape.size() - 2; axis < shape.size(); ++axis)
-            if (shape[axis] > INT32_MAX)
-                throw ArrayError(name, "its shape is " + text(shape), "rows and columns are fewer than 2^31 each");
+            if (shape[axis] > longest)
+                throw ArrayError(name, "its shape is " + text(shape), "rows and columns are at most 2^31 - 4096 each");
     };
     require_matrix("A", a);
     require_matrix("B", b);

@@ -297,6 +297,16 @@ def test_out_shares_no_memory_with_operands(any_device: gpuopt.Device) -> None:
             gpuopt.gemm(*arrays, out=on_device, variant=PLAIN)  # type: ignore[type-var]
 
 
+def test_lengths_at_which_kernels_would_lose_count_are_refused() -> None:
+    def sizes(rows: int) -> tuple[Any, ...]:
+        column = np.broadcast_to(np.float32(1), (rows, 1))
+        return _core.gemm_sizes(column, np.ones((1, 1), np.float32), None, 0.0, False, False)
+
+    assert sizes(2**31 - 4096)[2] == 2**31 - 4096
+    with pytest.raises(ArrayError, match=r"A: its shape is .*; rows and columns are at most 2\^31 - 4096 each"):
+        sizes(2**31 - 4095)
+
+
 def test_bad_configurations_are_named(any_device: gpuopt.Device) -> None:
     with pytest.raises(ParameterError, match="gemm has none called 'fastest'"):
         gpuopt.gemm(A, B, variant="fastest", device=any_device)
