@@ -13,6 +13,7 @@
 namespace gpuopt {
 namespace {
 
+constexpr std::size_t most_groups = 65535;  // of a launch in y and z, on CUDA devices; kernels loop over the rest
 constexpr auto most_rows = std::int64_t(1) << 40;  // sums of places and offsets keep far away from 63 bits
 
 template <class Value>
@@ -31,7 +32,7 @@ std::int64_t place_of(const std::vector<std::int64_t>& list, std::int64_t value)
 Launch over_entries(std::int64_t rows, std::size_t diagonals) {
     auto launch = launch_1d(rows, 64);
     launch.dimensions = 2;
-    launch.global[1] = diagonals;
+    launch.global[1] = std::min(diagonals, most_groups);
     return launch;
 }
 
@@ -195,13 +196,14 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
                          (whole_.width <= whole_.slice ? " -DONE_SLICE=1" : "");
     auto launch = launch_1d(slice, std::min<std::int64_t>(slice, 64));
     launch.dimensions = 3;
-    launch.global[1] = static_cast<std::size_t>(slices);
-    launch.global[2] = stored->offset_list.size();
+    launch.global[1] = std::min(static_cast<std::size_t>(slices), most_groups);
+    launch.global[2] = std::min(stored->offset_list.size(), most_groups);
     plan.add(session_->build("spmv/passes/repack.cl", options), "spmv_repack", launch);
     add_whole(plan);
     plan.arg(stored->values)
         .arg(cl_long(slice))
         .arg(cl_long(form.unpacked ? 1 : 0))
+        .arg(cl_long(slices))
         .arg(cl_long(rows_))
         .arg(cl_long(cols_))
         .arg(cl_int(stored->diagonals()))

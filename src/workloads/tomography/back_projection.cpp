@@ -24,7 +24,8 @@ Sizes sizes_of(const TomographyGeometry& geometry) {
             {"along_x", 0}};
 }
 
-constexpr std::int64_t views_an_item = 4;  // of the pass that copies into images
+constexpr std::int64_t views_an_item = 4;    // of the pass that copies into images
+constexpr std::int64_t most_groups = 65535;  // of a launch in y and z, on CUDA devices
 
 // The largest copy of at most `most` views that fits the memory; `make(views)` throws DeviceMemoryError where it does
 // not.
@@ -138,7 +139,7 @@ private:
         const auto make = [&](std::int64_t views) {
             return DeviceArray::empty(session_, DType::f32, {views, high, wide}, "the padded projections");
         };
-        const auto padded = largest(geometry_.views, make);
+        const auto padded = largest(std::min(geometry_.views, most_groups), make);
         plan_->keep(padded.buffer);
         in_blocks(
             padded.shape[0],
@@ -157,7 +158,8 @@ private:
             return DeviceArray::empty(session_, DType::f32, {views * high + 1, line()}, "the transposed projections");
         };
         std::int64_t views = 0;
-        const auto transposed = largest(geometry_.views, [&](std::int64_t some) { return views = some, make(some); });
+        const auto most = std::min(geometry_.views, most_groups);
+        const auto transposed = largest(most, [&](std::int64_t some) { return views = some, make(some); });
         plan_->keep(transposed.buffer);
         in_blocks(
             views,

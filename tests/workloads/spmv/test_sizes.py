@@ -78,3 +78,30 @@ def test_offsets_at_the_ends_of_64_bits(any_device: gpuopt.Device) -> None:
     assert A.stored_entries == 5
     np.testing.assert_array_equal(A @ np.ones(5, np.float32), data[1])
     np.testing.assert_array_equal(A.T @ np.ones(5, np.float32), data[1])
+
+
+def test_more_slices_than_a_launch_has_groups(device: gpuopt.Device) -> None:
+    rows = 32 * 65_537 + 5
+    data = np.random.default_rng(1).integers(-9, 9, (2, rows)).astype(np.float32)
+    A = gpuopt.DiaMatrix((data, [0, 3]), (rows, rows), device=device)
+    x = np.random.default_rng(2).integers(-9, 9, rows).astype(np.float32)
+    want = data[0] * x
+    want[:-3] += data[1, 3:] * x[3:]
+    configuration = gpuopt.Configuration("sliced", SLICE=32, WIDTH=4)
+    np.testing.assert_array_equal(gpuopt.spmv(A, x, variant=configuration, device=device), want)
+    np.testing.assert_array_equal(A.to_scipy().data[0], data[0])
+
+
+def test_more_diagonals_than_a_launch_has_groups(device: gpuopt.Device) -> None:
+    """Of a square of 32,769 rows, whose diagonals are all there and whose first column alone is not empty."""
+    n = 32_769
+    column = np.zeros((2 * n - 1, 1), np.float32)
+    offsets = np.arange(1 - n, n)
+    column[n - 1] = 4
+
+    def matrix() -> gpuopt.DiaMatrix:
+        return gpuopt.DiaMatrix((column, offsets), (n, n), device=device)
+
+    assert matrix().symmetric
+    column[0] = 3  # of the last row; its mirrored place is on the last diagonal
+    assert not matrix().symmetric

@@ -111,6 +111,18 @@ def test_more_views_than_an_image_has_layers(device: gpuopt.Device) -> None:
         verification.verify(given.prepare(configuration, device), given, configuration)
 
 
+@pytest.mark.parametrize("variant", ["buffer", "columns"])
+def test_more_views_than_a_launch_has_groups(device: gpuopt.Device, variant: str) -> None:
+    """They are copied in two blocks."""
+    geometry = gt.parallel2d(np.arange(65_600) * 1e-4, 3)
+    given = made.of_scan("groups-of-views", geometry, gt.Volume((3, 4), 1.0))
+    configuration = complete("tomography", Configuration(variant, VIEWS=128))
+    plan = given.prepare(configuration, device)
+    if isinstance(plan, str):
+        pytest.skip(plan)
+    verification.verify(plan, given, configuration)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
