@@ -107,10 +107,12 @@ bool kernels_may_change() { return !overlay().empty(); }
 std::vector<std::string> kernel_paths() {
     std::set<std::string> paths;
     for (const auto& [path, text] : embedded_kernels()) paths.insert(path);
-    std::error_code ignored;
-    if (!overlay().empty())
-        for (const auto& entry : fs::recursive_directory_iterator(overlay(), ignored))
-            if (entry.path().extension() == ".cl") paths.insert(fs::relative(entry.path(), overlay()).generic_string());
+    const auto edited = overlay();
+    if (edited.empty()) return {paths.begin(), paths.end()};
+    std::error_code ignored;  // a folder below it that may not be read has none, as in `read_text`
+    for (auto it = fs::recursive_directory_iterator(edited, fs::directory_options::skip_permission_denied, ignored);
+         !ignored && it != fs::recursive_directory_iterator(); it.increment(ignored))
+        if (it->path().extension() == ".cl") paths.insert(it->path().lexically_relative(edited).generic_string());
     return {paths.begin(), paths.end()};
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,28 @@ def test_what_is_below_is_read(overlay: Path) -> None:
     (overlay / "b..cl").write_text("first\n")
     assert _core.kernel_source("deep/a.cl").splitlines()[-1] == "last"
     assert "first" in _core.kernel_source("deep/a.cl")
+
+
+def test_a_folder_that_may_not_be_read_has_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of kernels ended by an error of the system's."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, root = Path(name), os.geteuid() == 0
+        for below in ("gemm", "locked", "zz"):
+            (folder / below).mkdir()
+            (folder / below / "mine.cl").write_text("text\n")
+        folder.chmod(0o755)
+        (folder / "locked").chmod(0)
+        monkeypatch.setenv("GPUOPT_KERNEL_DIR", name)
+        if root:
+            os.seteuid(65534)
+        try:
+            found = _core.kernel_paths()
+        finally:
+            if root:
+                os.seteuid(0)
+            (folder / "locked").chmod(0o700)
+    assert {"gemm/mine.cl", "zz/mine.cl", "gemm/naive.cl"} <= {*found}
+    assert "locked/mine.cl" not in found
 
 
 def test_a_folder_of_kernels_that_is_not_there_is_told_at_once(
