@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "bindings/gil.hpp"
@@ -61,14 +62,27 @@ int next_signal(int signals, bool wait) {
     return number;
 }
 
+// As long as it lives, the thread takes no signals, nor do those that it starts.
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_{};
+};
+
 // A thread without the GIL, which code that never looks at signals may hold: ends the process where Python's handler
 // has not called `hear_interrupt` in time. The handler may run before this thread knows of the signal: hence the
 // second. Signals that come while it waits are part of the same Ctrl-C.
 void end_if_unheard(int signals, double seconds, int code, const std::string& message) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
-    std::thread([=] {
+    const auto end = [=] {
         for (int number = 0; (number = next_signal(signals, true)) != -1;) {
             if (number != SIGINT) continue;
             const auto came_s = now_s();
@@ -78,8 +92,13 @@ void end_if_unheard(int signals, double seconds, int code, const std::string& me
             [[maybe_unused]] const auto written = write(STDERR_FILENO, message.data(), message.size());
             _exit(code);
         }
-    }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    };
+    const SignalsBlocked blocked;
+    try {
+        std::thread(end).detach();
+    } catch (const std::system_error& error) {
+        throw Error(std::string("there is no thread to wait for Ctrl-C: ") + error.what());
+    }
 }
 
 // An interrupt that came through the code of a text, as that of dataclasses is, stays noted in CPython until another

@@ -278,6 +278,21 @@ print(bool((A.to_numpy() == given).all()))
     assert lines == ["True", "True", "True"]
 
 
+def test_signals_come_where_no_thread_can_wait_for_them(built: Path) -> None:
+    """They stayed blocked."""
+    needs_a_dynamic_loader()
+    code = """
+import ctypes, signal, gpuopt
+from gpuopt import _core
+ctypes.c_int.in_dll(ctypes.CDLL(None), "no_threads").value = 1
+try:
+    _core.end_if_unheard(0, 1.0, 1, "")
+except gpuopt.Error as error:
+    print("there is no thread" in str(error), signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+    assert told(code, LD_PRELOAD=str(built / "failure.so")) == ["True set()"]
+
+
 # ---------------------------------------------------------------- forks
 
 FORK = """
