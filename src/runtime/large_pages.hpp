@@ -5,9 +5,9 @@
 
 namespace gpuopt {
 
-// Zeroed memory, in 2 MiB pages where the system grants them: a matrix read as 81 streams needs 81 translations at a
+// Memory in 2 MiB pages where the system grants them: a matrix read as 81 streams needs 81 translations at a
 // time, more than the first-level TLB of a CPU holds of 4 KiB pages, and a first touch faults 512 times less often.
-// `data` is null where no such memory is to be had.
+// Fresh memory is zeros. `data` is null where no such memory is to be had.
 class LargePages {
 public:
     LargePages() = default;
@@ -30,8 +30,8 @@ private:
 
 // Large pages that were let go, kept for the next request of the same size: on virtual machines the first touch of
 // fresh memory takes a good part of the time of the product that writes it, and most of the time of a copy from a GPU.
-// The process keeps at most 2 GiB of them, or a sixteenth of the machine's memory. Their contents are left as they
-// were.
+// The process keeps at most 4 GiB of them, and no more than a sixteenth of the machine's memory. Their contents are
+// left as they were.
 LargePages take_pages(std::size_t bytes);
 void give_pages(LargePages pages) noexcept;
 void drop_pages() noexcept;  // gives all of them back to the system
