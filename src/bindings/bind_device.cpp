@@ -37,11 +37,12 @@ py::dict discovery_facts() {
         return discover();
     }();
     py::dict facts;
-    facts["loader_path"] = found.loader_path;
-    facts["loader_version"] = found.loader_version;
-    facts["user_setting"] = found.user_setting_name.empty()
-                                ? py::object(py::none())
-                                : py::object(py::make_tuple(found.user_setting_name, found.user_setting_value));
+    facts["loader_path"] = decoded(found.loader_path);
+    facts["loader_version"] = decoded(found.loader_version);
+    facts["user_setting"] =
+        found.user_setting_name.empty()
+            ? py::object(py::none())
+            : py::object(py::make_tuple(found.user_setting_name, decoded(found.user_setting_value)));
     const auto text_or_none = [](const std::string& text) -> py::object {
         if (text.empty()) return py::none();
         return decoded(text);

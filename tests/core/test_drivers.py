@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,12 @@ def test_a_full_temporary_folder_hides_no_system_runtime(prefix: Path, tmp_path:
         pytest.skip("no runtime is installed on this system but those beside Python")
     for platform in found[0].split():
         assert platform in "\n".join(lines)
+
+
+def test_a_setting_that_is_no_text_is_told(tmp_path: Path) -> None:
+    vendors = str(tmp_path) + os.fsdecode(b"/\xff")
+    code = "from gpuopt import _core\nname, value = _core.discovery()['user_setting']\nprint(name, ascii(value))"
+    assert told(code, OCL_ICD_VENDORS=vendors) == [f"OCL_ICD_VENDORS '{tmp_path}/\\ufffd'"]
 
 
 BELOW = """
