@@ -67,7 +67,8 @@ std::pair<std::string, int> origin_of(const std::string& expanded, int number) {
         ++origin.second;
         if (line.compare(0, 6, "#line ") != 0) continue;
         const auto open = line.find('"'), close = line.rfind('"');
-        origin = {line.substr(open + 1, close - open - 1), std::atoi(line.c_str() + 6) - 1};
+        if (close > open) origin.first = line.substr(open + 1, close - open - 1);  // else it stays in its file
+        origin.second = std::atoi(line.c_str() + 6) - 1;
     }
     return origin;
 }

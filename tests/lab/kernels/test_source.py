@@ -185,6 +185,13 @@ def test_compilers_of_opencl_c_1_have_no_such_variables(any_device: gpuopt.Devic
         _core.build_program(any_device, f"{text}\n__kernel void f(__global int* z) {{ z[0] = 1; }}\n", "f.cl", options)
 
 
+def test_a_line_directive_without_a_file_stays_in_its_file(any_device: gpuopt.Device) -> None:
+    """Told by lines of the whole text, as NVIDIA's compiler does. The file was called "#line 3"."""
+    with pytest.raises(gpuopt.KernelBuildError) as caught:
+        _core.build_program(any_device, '#line 7 "own"\n#line 3\n#error see <kernel>:3\n', "f.cl", "")
+    assert (caught.value.file, caught.value.line) == ("own", 3)
+
+
 @pytest.mark.parametrize(
     "line",
     [
