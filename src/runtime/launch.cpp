@@ -1,5 +1,8 @@
 #include "runtime/launch.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace gpuopt {
 
 std::uint64_t most_local_bytes(const Device& device) {
@@ -8,8 +11,24 @@ std::uint64_t most_local_bytes(const Device& device) {
     return device.local_bytes + (device.is_nvidia() ? 128 : 0);
 }
 
+namespace {
+
+// How many items there are; the largest number where there are more.
+std::size_t count_of(const std::array<std::size_t, 3>& sizes) {
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
+    std::size_t count = 1;
+    for (const auto size : sizes)
+        if (__builtin_mul_overflow(count, size, &count)) return SIZE_MAX;
+    return count;
+}
+
+}  // namespace
+
 void check_launch(const Launch& launch, const Device& device, const cl::Kernel& kernel) {
-    const auto items = launch.local[0] * launch.local[1] * launch.local[2];
+    if (count_of(launch.global) > INT64_MAX)
+        throw UnsupportedError(UnsupportedError::Because::device,
+                               "a launch of 2^63 work-items or more; no device does");
+    const auto items = count_of(launch.local);
     const auto allowed = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.handle); });
     // NVIDIA reports a limit of 256 for kernels compiled for exactly 1024 items, which do run (driver 580).
     const auto compiled =

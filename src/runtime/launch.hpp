@@ -14,7 +14,7 @@ struct Launch {
     std::array<std::size_t, 3> global{1, 1, 1}, local{1, 1, 1};
     int dimensions = 1;
 
-    bool empty() const { return global[0] * global[1] * global[2] == 0; }
+    bool empty() const { return global[0] == 0 || global[1] == 0 || global[2] == 0; }
 };
 
 // Enough work-groups of `local` items for `items`; none for none.
@@ -45,7 +45,8 @@ inline Launch launch_3d(const std::array<std::int64_t, 3>& items, std::int64_t l
 // The local memory that kernels may take by the driver's own figure.
 std::uint64_t most_local_bytes(const Device& device);
 
-// Throws UnsupportedError naming the limit when the device, or this kernel as built for it, allows no such work-group.
+// Throws UnsupportedError naming the limit when the device, or this kernel as built for it, allows no such work-group,
+// and for 2^63 work-items or more.
 void check_launch(const Launch& launch, const Device& device, const cl::Kernel& kernel);
 
 }  // namespace gpuopt

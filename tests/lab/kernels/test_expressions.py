@@ -179,3 +179,10 @@ def test_work_below_0_is_refused_where_it_is_measured(device: gpuopt.Device, par
             call(n=1)
     assert kernel(x=np.ones(1, np.float32), device=device) == 3  # a call has no use for it
     assert lab.judge(own_kernels.SCALE, kernel, device=device, level="full", n=64).ok  # of one element, too
+
+
+def test_more_work_items_than_can_be_counted(any_device: gpuopt.Device) -> None:
+    """Their number wrapped round to none, and the launch was left out."""
+    kernel = own_kernels.scaled(launch=lab.launch(items=(2**32, 2**32), local=(1, 1)))
+    with pytest.raises(gpuopt.UnsupportedError, match=r"a launch of 2\^63 work-items or more"):
+        kernel(x=np.ones(64, np.float32), device=any_device)
