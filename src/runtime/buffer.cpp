@@ -8,6 +8,7 @@
 #include "runtime/interrupt.hpp"
 #include "runtime/pinned.hpp"
 #include "runtime/recording.hpp"
+#include "runtime/rounding.hpp"
 #include "runtime/staging.hpp"
 #include "runtime/trace.hpp"
 
@@ -25,8 +26,6 @@ constexpr std::size_t copied_at_once = std::size_t(1) << 30;  // far below the s
 constexpr std::size_t page = 4096;
 constexpr std::size_t widest_store = 128;  // bytes that a work-item stores at once: sixteen doubles
 constexpr std::size_t widest_zone = std::size_t(4) << 20;
-
-std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 void fill_all(const cl::CommandQueue& queue, const cl::Buffer& buffer, unsigned char byte, std::size_t bytes) {
     checked([&] {
