@@ -84,6 +84,7 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
     target = out if out is not None else Path(f"{path.stem or 'scan'}-{wanted.algorithm}.tif")
     if target.suffix.lower() not in (".npy", *tiff_stacks.SUFFIXES):
         raise Failure(f"--out: {target} has no suffix .tif or .npy; name a file of one of these")
+    tiff_stacks.pillow()  # before anything is computed: a picture is drawn of the slice in the middle
     for written in (target, _picture_of(target)):
         files.check_file(written)
     _refuse_inputs(target, path, wanted)

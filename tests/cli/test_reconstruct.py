@@ -122,6 +122,15 @@ def test_slices_too_large_for_a_tiff_are_refused_before_any_is_computed(
     assert "--out: 65,536 bytes are too many for a TIFF; name a file .npy, or fewer rows" in refused.stderr
 
 
+@pytest.mark.parametrize("out", ["slices.tif", "slices.npy"])
+def test_without_pillow_nothing_is_computed(here: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setattr(reconstruct_commands, "_projections", None)
+    refused = run(here, "--out", out)
+    assert (refused.exit_code != 0, "axis" in refused.stdout) == (True, False)
+    assert "Pillow, which is not installed" in refused.stderr
+
+
 def test_the_axis_of_angles_that_wrap_and_of_too_few(tmp_path: Path, reconstruct: Callable[..., Result]) -> None:
     made = exchange.counts()
     wrapped = exchange.write_exchange(tmp_path / "wrapped.h5", replace(made, theta=(made.theta + 300) % 360))

@@ -82,7 +82,9 @@ def test_angles_of_many_turns_are_places_on_one(degrees: np.ndarray) -> None:
 )
 def test_views_that_mirror_nothing_are_not_compared(step: float, views: int) -> None:
     degrees = np.arange(views) * step
-    with pytest.raises(ParameterError, match=r"no two views lie half a turn apart, .* views of at most 10 degrees"):
+    with pytest.raises(
+        ParameterError, match=r"no two views lie half a turn apart, .* views of at most 3 usual steps and 10 degrees"
+    ):
         gt.find_centre(head(np.deg2rad(degrees), 12.3), degrees, units="deg")
 
 
@@ -90,6 +92,23 @@ def test_views_far_apart_of_which_some_are_mirror_images() -> None:
     for views in (8, 12):
         angles = np.arange(views) * 2 * math.pi / views
         assert gt.find_centre(head(angles, 12.3), angles) == pytest.approx(12.3, abs=0.1)
+
+
+@pytest.mark.parametrize("views", [32, 10])
+def test_angles_of_an_encoder_are_as_near_as_it_reads(views: int) -> None:
+    """A coarse turn whose views are half a turn apart but for hundredths of a degree was refused."""
+    angles = np.deg2rad(np.arange(views) * 360 / views + np.random.default_rng(5).normal(0, 0.01, views))
+    assert gt.find_centre(head(angles, 12.3), angles) == pytest.approx(12.3, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "degrees",
+    [np.linspace(0, 179.99, 13), np.concatenate([[0.0], np.arange(4.0, 180.0)])],
+    ids=["coarse", "views missing beside an end"],
+)
+def test_ends_of_half_a_turn_that_meet(degrees: np.ndarray) -> None:
+    p = head(np.deg2rad(degrees), 12.3)
+    assert gt.find_centre(p, degrees, units="deg") == pytest.approx(12.3, abs=0.2)
 
 
 def test_what_it_returns_is_the_offset_of_a_geometry() -> None:

@@ -17,12 +17,12 @@ def test_samples() -> None:
     points = volume.points()
     away = np.linalg.norm(points - [0, 1, 0.5], axis=-1)
     expected = np.where(away <= 4, 2.0, 0) + np.exp(-((points - [1, 0, 1]) ** 2).sum(axis=-1) / 9)
-    np.testing.assert_allclose(phantom.sample(volume, dtype=float), expected, atol=1e-15)
+    np.testing.assert_allclose(phantom.sample(volume, dtype=float), expected, atol=1e-13)
     assert phantom.sample(volume).dtype == np.float32
     fine = phantom.sample(volume.refined(2), dtype=float).reshape(6, 2, 8, 2, 10, 2).mean(axis=(1, 3, 5))
-    np.testing.assert_allclose(phantom.sample(volume, 2, float), fine, atol=1e-15)
+    np.testing.assert_allclose(phantom.sample(volume, 2, float), fine, atol=1e-13)
     flat = gt.Volume((8, 10), (1.5, 1.0), (1.0, -1.0))
-    np.testing.assert_allclose(phantom.sample(flat, 3, float), _flat_means(phantom, flat), atol=1e-15)
+    np.testing.assert_allclose(phantom.sample(flat, 3, float), _flat_means(phantom, flat), atol=1e-13)
 
 
 def test_samples_in_parts_are_those_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_samples_in_parts_are_those_of_all_at_once(monkeypatch: pytest.MonkeyPat
         whole = both.sample(volume, times, float)
         for points in (0, 50, 170):
             monkeypatch.setattr(phantoms, "_POINTS_AT_ONCE", points)
-            np.testing.assert_allclose(both.sample(volume, times, float), whole, rtol=0, atol=1e-15)
+            np.testing.assert_allclose(both.sample(volume, times, float), whole, rtol=0, atol=1e-13)
 
 
 def test_finer_samples_take_little_memory() -> None:

@@ -207,7 +207,6 @@ ONE_PAGE = (
         '{"shape": {"70": 9}, "truncated": true}',
         '{"shape": 70, "truncated": true}',
         '{"shape": [70, 9, 11], "truncated": true',
-        '{"shape": [' + "7" * 5000 + ', 9, 11], "truncated": true}',
         '{"shape": ' + "[" * 60000,
         '{"shape": [70, 9, 11], "notes": "' + 70000 * "a" + '", "truncated": true}',
         "{}",
@@ -215,7 +214,7 @@ ONE_PAGE = (
         "ImageJ=1.53t\nimages=1\n",
         "ImageJ=1.53t\nimages=\n",
     ],
-    ids=range(16),
+    ids=range(15),
 )
 def test_descriptions_that_tell_nothing(words: str, tmp_path: Path) -> None:
     page = drawn("uint16")[:1]

@@ -99,7 +99,6 @@ def _read(path: AnyPath) -> tuple[Numbers, int, int]:
             elements += trailing > 0
             if columns and not plain:
                 five = list(columns.groups()[:5])
-            # as nearly all
             elif plain and [text[start : start + 8].strip() for start in (30, 38, 46)] == fields[-5:-2]:
                 five = fields[-5:]
             elif (placed := _by_columns(text)) is not None:

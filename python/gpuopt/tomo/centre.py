@@ -20,6 +20,7 @@ _FEWEST = 8  # columns
 _PAIRS, _ROWS = 64, 16  # of views and detector rows that are looked at; more would tell little more
 _GAP = 3  # steps between views over which a view is interpolated, or half of them extrapolated
 _WIDEST = math.radians(10)  # No wider gap is: what moves by more than its own size shows twice in the view between.
+_NEAR = math.radians(0.25)  # What is as near is the view itself, however far the next one is.
 _SAME = 1e-8  # rad: what is left of a difference of whole turns
 _TAPS = np.exp(-(np.arange(-4, 5) ** 2) / 2)  # a Gaussian of 1 pixel, so that a parabola fits between pixels
 _NOISE = 1e-6  # of the variance: pairs are never more alike than that
@@ -39,12 +40,12 @@ def find_centre(
     largest -m/2 ln(1 - r^2), where r is the correlation of the m pixels in which they overlap, over up to 64 pairs and
     16 rows; a parabola through the mean squared differences at the shifts beside it gives the part of a pixel. Angles
     may go round many times, in any order. A view that is missing is interpolated between two that are at most 3 usual
-    steps and 10 degrees apart. In a scan of half a turn the only pair are its ends, extrapolated linearly over half of
-    such a gap. There, what overlaps must show both edges of the object, or structure. Of a head of Shepp and Logan with
-    1 % of noise, 180 views of 64 to 256 pixels that take means, the median and the largest error of 75 offsets within 5
-    % of the columns are 0.01 and 0.06 pixels in half a turn, 0.003 and 0.01 in a full one; of a detector displaced by
-    10 to 24 %, 0.06 and 0.2. Line integrals of pixel centres alone jump at edges, and half a turn of them is off by
-    0.14.
+    steps and 10 degrees apart, or of which one is within a quarter of a degree. In a scan of half a turn the only pair
+    are its ends, extrapolated linearly over half of such a gap. There, what overlaps must show both edges of the
+    object, or structure. Of a head of Shepp and Logan with 1 % of noise, 180 views of 64 to 256 pixels that take means,
+    the median and the largest error of 75 offsets within 5 % of the columns are 0.01 and 0.06 pixels in half a turn,
+    0.003 and 0.01 in a full one; of a detector displaced by 10 to 24 %, 0.06 and 0.2. Line integrals of pixel centres
+    alone jump at edges, and half a turn of them is off by 0.14.
 
     Parameters
     ----------
@@ -148,8 +149,8 @@ def _pairs(p: np.ndarray, angles: Float64Array) -> tuple[np.ndarray, np.ndarray]
             return found
     raise ParameterError(
         f"geometry: the angles span {math.degrees(t[-1] - t[0]):.4g} degrees, and no two views lie half a turn "
-        f"apart, measured or between views of at most {math.degrees(_WIDEST):.4g} degrees; give the axis by hand, as "
-        "offset"
+        f"apart, measured or between views of at most {_GAP} usual steps and {math.degrees(_WIDEST):.4g} degrees; give "
+        "the axis by hand, as offset"
     )
 
 
@@ -178,13 +179,14 @@ def _half_a_turn_apart(p: np.ndarray, t: Float64Array, order: np.ndarray) -> tup
     target = np.minimum(t[first] + math.pi, t[-1])
     above = np.clip(np.searchsorted(t, target), 1, len(t) - 1)
     aside = np.minimum(target - t[above - 1], t[above] - target)
-    near = (t[above] - t[above - 1] <= widest + tiny) | (aside <= tiny)
+    near = (t[above] - t[above - 1] <= widest + tiny) | (aside <= max(tiny, _NEAR))
     first, above, target = first[near], above[near], target[near]
     if len(first):
         kept = _spread(len(first), _PAIRS)
         return p[order[first[kept]]].astype(np.float64), _at(p, order, t, target[kept], above[kept])
     gap = t[0] + math.pi - t[-1]
-    if gap <= 0 or max([gap, *np.diff(t[:2]), *np.diff(t[-2:])]) > widest + tiny:
+    ends_far = max([*np.diff(t[:2]), *np.diff(t[-2:])], default=0.0) > _WIDEST + tiny
+    if gap <= 0 or (gap > _NEAR and (ends_far or gap > widest + tiny)):
         return None
     # Both ends meet in the middle of the gap.
     last = len(t) - 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.io.text import FormatError, opened, system_errors
-from gpuopt.signals import is_folder
+from gpuopt.signals import is_folder, let_through
 from gpuopt.tomo import checks
 from gpuopt.tomo.scan_source import Source, check_memory, reading
 from gpuopt.tomo.tiff_pages import count_pages
@@ -117,7 +117,8 @@ def _views_of_a_page(description: str) -> int:
         return int(found[1]) if found else 1
     try:
         told = json.loads(description) if len(description) <= _LONGEST else {}
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        let_through(error)
         return 1
     shape = told.get("shape")
     if told.get("truncated") is not True or not isinstance(shape, list) or not all(type(n) is int for n in shape):
@@ -192,7 +193,7 @@ def _decoded(path: Path, picture: Any) -> np.ndarray:
         return np.asarray(picture)
     strips = picture.tile  # which Pillow takes away when they are decoded
     for before in (1, 0):  # black pages are the commoner ones
-        picture.im = _pillow().new(picture.mode, picture.size, before).im
+        picture.im = pillow().new(picture.mode, picture.size, before).im
         picture.tile = strips
         page = np.asarray(picture)
         if (page != before).any():
@@ -204,16 +205,19 @@ def _decoded(path: Path, picture: Any) -> np.ndarray:
 def _picture(path: Path) -> Iterator[Any]:
     """The open file, which stays open when its page is decoded. Whatever Pillow raises in the block becomes a
     FormatError."""
-    Image = _pillow()
+    Image = pillow()
     with opened(path) as file, reading(path, "TIFF"), Image.open(file, formats=("TIFF",)) as picture:
         yield picture
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """Its module for images. Raises Error where it is not installed."""
     try:
         from PIL import Image
     except ImportError as error:
-        raise Error("TIFF files are read by Pillow, which is not installed: pip install 'gpuopt[io]'") from error
+        raise Error(
+            "pictures are read and written by Pillow, which is not installed: pip install 'gpuopt[io]'"
+        ) from error
     return Image
 
 
@@ -225,7 +229,7 @@ def check_size(shape: tuple[int, int, int]) -> None:
 
 def tiff(images: np.ndarray) -> bytes:
     """A TIFF file of float32 images (page, y, x). Raises ParameterError as :func:`check_size`."""
-    Image = _pillow()
+    Image = pillow()
     check_size(images.shape)
     first, *others = (Image.fromarray(np.ascontiguousarray(image, dtype=np.float32)) for image in images)
     file = BytesIO()
@@ -244,7 +248,7 @@ def grey_range(image: np.ndarray) -> tuple[float, float]:
 
 def png(image: np.ndarray, low: float, high: float) -> bytes:
     """A grey picture (y, x) as a PNG file, black at ``low`` and white at ``high``."""
-    Image = _pillow()
+    Image = pillow()
     grey = np.clip((image - low) / max(high - low, 1e-30), 0, 1)
     file = BytesIO()
     Image.fromarray(np.round(255 * grey).astype(np.uint8)).save(file, format="PNG")
