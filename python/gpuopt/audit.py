@@ -47,7 +47,7 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     profile
         A profile, or several, that bounds of rows of that device, driver and sitting (earlier rows: of that date) are
         held against. Without it, those among the files, and in a file's folder and the one above, are tried, and taken
-        where they give what most of a comparison's rows say.
+        where they give what most of a comparison's rows say; what is no profile there is passed over.
 
     Examples
     --------

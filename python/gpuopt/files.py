@@ -106,13 +106,23 @@ def check_folder(path: str | PathLike[str]) -> None:
 
 def _check_takes_files(path: str | PathLike[str], folder: Path, made: bool) -> None:
     """Tries with a file that has no name, or none that stays. Where a folder is ``made`` later, in the one above."""
-    while made and not exists(folder) and folder != folder.parent:
-        folder = folder.parent
     try:
+        while made and not is_there(folder) and folder != folder.parent:
+            folder = folder.parent
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         let_through(error)
         raise refused(path, error, "name another place") from error
+
+
+def is_there(path: str | PathLike[str]) -> bool:
+    """Whether something has this name. Raises OSError where that cannot be told, and for a name that can be none."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        let_through(error)
+        return False
+    return True
 
 
 def made_folder(path: str | PathLike[str]) -> Path:

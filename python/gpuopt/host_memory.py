@@ -57,8 +57,8 @@ def _folders_of(groups: str, root: Path) -> tuple[Path, ...]:
 
 
 def _limits() -> Iterator[tuple[int, int | None]]:
-    """Limit and use, in bytes, of each control group that has a limit. Pages of files, which the system gives up where
-    memory is short, are no use."""
+    """Limit and use, in bytes, of each control group that has a limit. Pages of files, and what the system knows
+    of them, are no use: it gives them up where memory is short."""
     for folder in control_groups():
         for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
             most = _whole(folder / limit)
@@ -69,8 +69,12 @@ def _limits() -> Iterator[tuple[int, int | None]]:
 
 def _pages_of_files(folder: Path) -> int:
     stat = text_of(folder / "memory.stat") or ""
-    found: dict[str, str] = dict(re.findall(r"^((?:total_)?(?:in)?active_file) (\d+)$", stat, re.MULTILINE))
-    names = ("inactive_file", "active_file")  # of version 1, "total_" has those of the groups below, too
+    found: dict[str, str] = dict(re.findall(r"^(\w+) (\d+)$", stat, re.MULTILINE))
+    names = (
+        "inactive_file",
+        "active_file",
+        "slab_reclaimable",
+    )  # "total_" of version 1: with the groups below
     return sum(int(found.get(f"total_{name}", found.get(name, "0"))) for name in names)
 
 

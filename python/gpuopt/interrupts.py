@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from gpuopt import _core
+from gpuopt._core import Error
 from gpuopt.command_errors import INTERRUPT_EXIT
 
 DEAF_S = 0.8
@@ -28,9 +29,13 @@ def listening() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    waking = _waking_fd(os.getpid())
+    if waking is None:
+        yield
+        return
     before, woken = signal.getsignal(signal.SIGINT), -1
     try:
-        woken = signal.set_wakeup_fd(_waking_fd(os.getpid()), warn_on_full_buffer=False)
+        woken = signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
         signal.signal(signal.SIGINT, _hear)
         yield
     finally:
@@ -48,12 +53,18 @@ def _give_back(before: Handler, woken: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def _waking_fd(process: int) -> int:
-    """The end of a pipe at whose other end the thread of this process reads; a fork has no threads of its parent."""
+def _waking_fd(process: int) -> int | None:
+    """The end of a pipe at whose other end the thread of this process reads; a fork has no threads of its parent. None
+    where the system gives no thread: Ctrl-C is Python's own then."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     message = "\ngpuopt: interrupted in a long computation; files hold what was finished before it\n"
-    _core.end_if_unheard(read, DEAF_S, INTERRUPT_EXIT, message)
+    try:
+        _core.end_if_unheard(read, DEAF_S, INTERRUPT_EXIT, message)
+    except Error:
+        os.close(read)
+        os.close(write)
+        return None
     return write
 
 

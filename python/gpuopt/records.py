@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from gpuopt import _core, files, sealed
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, table_of
-from gpuopt.signals import exists, let_through, suppressing
+from gpuopt.signals import let_through, suppressing
 
 Record = dict[str, Any]
 _Found = TypeVar("_Found")
@@ -156,9 +156,9 @@ def remove_records(workload: str, wanted: Callable[[Record], bool]) -> list[Reco
     cannot be written; its old content is then unchanged.
     """
     path = tuned_dir() / f"{workload}.json"
-    if not exists(path):
-        return []
     try:
+        if not files.is_there(path):
+            return []
         return _locked(path.parent, lambda: _remove(path, workload, wanted))
     except files.WriteError:
         raise

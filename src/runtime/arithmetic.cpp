@@ -120,6 +120,7 @@ void DeviceArithmetic::run_elements(const char* entry_point, std::size_t count, 
     auto* const recording = Recording::now();
     if (!recording) return enqueue(kernel, groups);
     try {
+        session_->catch_up();
         checked([&] { return session_->queue().finish(); });
         recording->launch(session_, program, entry_point, launch_1d(std::int64_t(groups * group), group),
                           {recorded(values)..., recorded(elements)});

@@ -49,10 +49,10 @@ std::vector<fs::path> groups(const fs::path& root) {
     return found;
 }
 
-// Pages of files count as used, and are given up where memory is short.
+// Pages of files, and what the system knows of them, count as used, and are given up where memory is short.
 std::uint64_t pages_of_files(const fs::path& group) {
     std::uint64_t sum = 0;
-    for (const std::string name : {"inactive_file ", "active_file "}) {
+    for (const std::string name : {"inactive_file ", "active_file ", "slab_reclaimable "}) {
         const auto own = number_behind(group / "memory.stat", name);
         const auto with_children = number_behind(group / "memory.stat", "total_" + name);  // version 1
         sum += with_children.value_or(own.value_or(0));

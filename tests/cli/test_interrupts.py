@@ -116,6 +116,7 @@ NO_THREADS = """
 import ctypes, threading
 import numpy as np
 import gpuopt
+from gpuopt import cli
 
 device = gpuopt.devices()[{index}]
 A = np.ones((1200, 1200), np.float32)
@@ -129,6 +130,7 @@ try:
 except RuntimeError:
     assert [(gpuopt.gemm(A, A, device=device, variant="naive") == 1200).all() for _ in range(2)] == [True, True]
     print("computed")
+    cli.main(["--version"])
 """
 
 
@@ -138,7 +140,7 @@ def test_a_process_without_room_for_threads_computes(device: gpuopt.Device, tmp_
     program = NO_THREADS.format(index=device.index)
     env = {**os.environ, "GPUOPT_CACHE_DIR": str(tmp_path)}  # so that a kernel is built
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env=env)
-    assert (ran.returncode, ran.stdout) == (0, "computed\n"), ran.stderr
+    assert (ran.returncode, ran.stdout) == (0, f"computed\ngpuopt {gpuopt.__version__}\n"), ran.stderr
 
 
 def test_samples_without_end_are_refused(any_device: gpuopt.Device) -> None:

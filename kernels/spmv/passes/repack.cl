@@ -1,6 +1,7 @@
 // Diagonals moved from one stored form to another: slices of from_slice positions to slices of to_slice positions, where entry k of row i
 // stands at position i + shift*offset, or i + to_shift*offset. Diagonal k comes from diagonal source[k] of from_diags. Every place of the
 // new form is written; places outside the matrix become zero. 16-bit values are scaled by a power of two first. ONE_SLICE=1: what is read is one slice.
+#include "spmv/include/many.cl"
 #include "spmv/include/stored.cl"
 #ifndef ONE_SLICE
 #define ONE_SLICE 0
@@ -24,18 +25,17 @@ inline REAL within_reach(const REAL value, const REAL scale) {
     return clamp(value, (REAL)-32752, (REAL)32752);
 }
 
-// Work-items: place within a slice, slice, diagonal; those of the last two go on to others, for a launch has at most 65535 groups in y and z.
+// Work-items: place within a slice, slice, diagonal.
 kernel void spmv_repack(global const REAL* restrict from, const long from_slice, const long width, const long shift, const int from_diags,
                         global VALUE* restrict to, const long to_slice, const long to_shift, const long slices, const long rows, const long cols,
                         const int diags, global const long* restrict offsets, global const int* restrict source, const REAL scale) {
     const long within = (long)get_global_id(0);
     if (within >= to_slice) return;
-    for (int k = (int)get_global_id(2); k < diags; k += (int)get_global_size(2))
-        for (long slice = (long)get_global_id(1); slice < slices; slice += (long)get_global_size(1)) {
-            const long i = slice * to_slice + within - to_shift * offsets[k];
-            const long col = i + offsets[k], position = i + shift * offsets[k];
-            REAL value = 0;
-            if (i >= 0 && i < rows && col >= 0 && col < cols && position >= 0 && position < width) value = from[PLACE(position, source[k])];
-            STORE_VALUE(within_reach(value * scale, scale), to + (slice * diags + k) * to_slice + within);
-        }
+    OF_ALL(int, k, 2, diags) OF_ALL(long, slice, 1, slices) {
+        const long i = slice * to_slice + within - to_shift * offsets[k];
+        const long col = i + offsets[k], position = i + shift * offsets[k];
+        REAL value = 0;
+        if (i >= 0 && i < rows && col >= 0 && col < cols && position >= 0 && position < width) value = from[PLACE(position, source[k])];
+        STORE_VALUE(within_reach(value * scale, scale), to + (slice * diags + k) * to_slice + within);
+    }
 }

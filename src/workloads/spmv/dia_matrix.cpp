@@ -13,7 +13,7 @@
 namespace gpuopt {
 namespace {
 
-constexpr std::size_t most_groups = 65535;  // of a launch in y and z, on CUDA devices; kernels loop over the rest
+constexpr std::size_t most_groups = 65535;         // of a launch in y and z, on CUDA devices; the rest by `more_of`
 constexpr auto most_rows = std::int64_t(1) << 40;  // sums of places and offsets keep far away from 63 bits
 
 template <class Value>
@@ -27,6 +27,11 @@ std::shared_ptr<Buffer> uploaded(const std::shared_ptr<Session>& session, const 
 std::int64_t place_of(const std::vector<std::int64_t>& list, std::int64_t value) {
     const auto found = std::find(list.begin(), list.end(), value);
     return found == list.end() ? -1 : found - list.begin();
+}
+
+// What has kernels go on to what is beyond the groups of a launch.
+std::string more_of(std::size_t slices, std::size_t diagonals) {
+    return slices > most_groups || diagonals > most_groups ? " -DMANY=1" : "";
 }
 
 Launch over_entries(std::int64_t rows, std::size_t diagonals) {
@@ -193,7 +198,8 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
     const auto offsets = uploaded(session_, stored->offset_list, "offsets");
     const auto sources = uploaded(session_, source, "the order of diagonals");
     const auto options = build_options({session_->device(), dtype_, {}, {}}) + (form.half ? " -DHALF=1" : "") +
-                         (whole_.width <= whole_.slice ? " -DONE_SLICE=1" : "");
+                         (whole_.width <= whole_.slice ? " -DONE_SLICE=1" : "") +
+                         more_of(static_cast<std::size_t>(slices), stored->offset_list.size());
     auto launch = launch_1d(slice, std::min<std::int64_t>(slice, 64));
     launch.dimensions = 3;
     launch.global[1] = std::min(static_cast<std::size_t>(slices), most_groups);
@@ -242,8 +248,9 @@ bool DiaMatrix::symmetric() {
     found->fill(0);
     Prepared plan(session_);
     // A pair of mirrored entries is looked at in its upper row, which stands beyond what was given only where both do.
-    plan.add(session_->build("spmv/passes/inspect.cl", build_options({session_->device(), dtype_, {}, {}})),
-             "spmv_asymmetry", over_entries(std::min(rows_, whole_.width), whole_.offsets.size()));
+    const auto options = build_options({session_->device(), dtype_, {}, {}}) + more_of(1, whole_.offsets.size());
+    plan.add(session_->build("spmv/passes/inspect.cl", options), "spmv_asymmetry",
+             over_entries(std::min(rows_, whole_.width), whole_.offsets.size()));
     add_whole(plan);
     plan.arg(cl_long(rows_)).arg(offsets).arg(partners).arg(found);
     plan.run();
@@ -267,8 +274,9 @@ double DiaMatrix::half_scale() {
     const auto offsets = whole_offsets();
     const auto largest = std::make_shared<Buffer>(session_, count * facts(dtype_).bytes, "magnitudes");
     Prepared plan(session_);
-    plan.add(session_->build("spmv/passes/inspect.cl", build_options({session_->device(), dtype_, {}, {}})),
-             "spmv_magnitude", over_entries(lanes, whole_.offsets.size()));
+    const auto options = build_options({session_->device(), dtype_, {}, {}}) + more_of(1, whole_.offsets.size());
+    plan.add(session_->build("spmv/passes/inspect.cl", options), "spmv_magnitude",
+             over_entries(lanes, whole_.offsets.size()));
     add_whole(plan);
     plan.arg(cl_long(rows_)).arg(cl_long(cols_)).arg(offsets).arg(largest);
     plan.run();

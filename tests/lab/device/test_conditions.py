@@ -100,7 +100,7 @@ def test_our_own_work_is_nobody_elses(host: Host) -> None:
 def test_what_our_workers_do_is_ours(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are processes of their own: a casebook on a quiet CPU was refused for its own kernels."""
     sampler = Sampler(CPU)
-    monkeypatch.setattr(sampling, "OWN_PROCESSES", {55, 56})  # 56 has ended
+    monkeypatch.setattr(sampling, "OWN_PROCESSES", {55: 0, 56: 0})  # 56 has ended
     host.write("proc/55/stat", "55 (python) R " + " ".join(["1"] * 10) + " 900 100 0 0 5")
     host.write("proc/55/task/55/stat", "55 (python) R 1 2\n")
     host.running = 2

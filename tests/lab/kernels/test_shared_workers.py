@@ -17,11 +17,9 @@ import gpuopt
 import own_kernels
 from gpuopt import lab
 from gpuopt.lab.device import conditions
-from gpuopt.lab.kernels import trial
 from gpuopt.lab.kernels.frames import ClosedError, receive, send
 from gpuopt.lab.kernels.remote import RemotePlan
 from gpuopt.lab.kernels.worker import WORKERS, Worker
-from gpuopt.lab.timing.samplers import NO_TIMER
 
 
 def test_a_worker_is_not_replaced_between_the_questions_of_a_plan(
@@ -93,7 +91,15 @@ def test_paths_that_import_passes_over_are_passed_over(
 
 @pytest.mark.parametrize(
     "header",
-    [b"no JSON", b'{"message": 1}', b'{"arrays": [["z", "float33", [1]]]}', b'{"arrays": [["z", "f4", [-1]]]}'],
+    [
+        b"no JSON",
+        b'{"message": 1}',
+        b'{"arrays": [["z", "float33", [1]]]}',
+        b'{"arrays": [["z", "f4", [-1]]]}',
+        b'{"arrays": [["z", "f4", [17592186044416]]]}',
+        b"[" * 10**5,
+    ],
+    ids=range(6),
 )
 def test_a_message_of_a_worker_whose_memory_a_kernel_wrote_over(header: bytes) -> None:
     ours, theirs = socket.socketpair()
@@ -126,7 +132,6 @@ def test_a_judgement_on_a_device_whose_clock_shows_no_time(
         return {**taken, "device_ms": [0.0] * len(taken["device_ms"])}
 
     monkeypatch.setattr(RemotePlan, "sample", without_clock)
-    monkeypatch.setattr(trial, "clock_step_ns", lambda index: NO_TIMER)
     found = lab.judge(own_kernels.SCALE, own_kernels.scaled(), device=any_device, level="quick", n=64)
     assert found.ok
     assert found.median_ms is not None

@@ -27,6 +27,10 @@ class ClosedError(Error):
     """The other side is gone."""
 
 
+class GarbledError(ClosedError):
+    """What the other side writes is no message."""
+
+
 class LateError(Error):
     """The other side did not answer in time."""
 
@@ -73,7 +77,7 @@ def receive(from_: socket.socket, until: float | None = None) -> tuple[Any, dict
         from_.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
     header_bytes, _ = _HEAD.unpack(_exactly(from_, _HEAD.size, until))
     if header_bytes > MOST_HEADER:
-        raise ClosedError("a message of the worker is larger than any")
+        raise GarbledError("a message of the worker is larger than any")
     text, arrays = bytes(_exactly(from_, header_bytes, until)), {}
     try:
         header = json.loads(text)
@@ -82,9 +86,9 @@ def receive(from_: socket.socket, until: float | None = None) -> tuple[Any, dict
             size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
             arrays[name] = np.frombuffer(_exactly(from_, size, until), dtype=kind).reshape(shape)
         return header["message"], arrays
-    except (ValueError, TypeError, LookupError) as error:  # a kernel wrote over the worker's memory
+    except (ValueError, TypeError, LookupError, MemoryError, RecursionError) as error:
         let_through(error)
-        raise ClosedError("a message of the worker cannot be read") from error
+        raise GarbledError("a message of the worker cannot be read") from error
 
 
 def _exactly(from_: socket.socket, count: int, until: float | None) -> memoryview:

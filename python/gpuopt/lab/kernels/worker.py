@@ -28,7 +28,7 @@ from gpuopt._core import (
 )
 from gpuopt.lab.device.conditions import OWN_PROCESSES
 from gpuopt.lab.kernels.checks import WrongResultError
-from gpuopt.lab.kernels.frames import ClosedError, LateError, receive, send
+from gpuopt.lab.kernels.frames import ClosedError, GarbledError, LateError, receive, send
 from gpuopt.signals import suppressing
 
 START_S = 60.0  # of a worker, with the driver's own start
@@ -95,6 +95,7 @@ class Worker:
         self._channel = ours
         self._alive: int | None = alive  # what tells the process that we live; None when it has ended
         self._ending = threading.Lock()
+        self._is_signalled = False
         self._reader = threading.Thread(target=self._drain, daemon=True)
         self._reader.start()
         try:
@@ -165,6 +166,9 @@ class Worker:
         except LateError as error:
             self.kill()
             raise KernelTimeoutError(f"{phase} did not end within {limit_s:.3g} s") from error
+        except GarbledError as error:
+            self.kill()
+            raise KernelCrashError(f"{phase} wrote over its process's memory: {error}") from error
         except ClosedError as error:
             raise self._crashed(phase) from error
         except BaseException:  # Ctrl-C: what runs there is of no use any more
@@ -198,8 +202,10 @@ class Worker:
     def _end(self) -> None:
         """An interrupt in here leaves it to the next call to go on."""
         alive = self._alive
-        with suppressing(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if not self._is_signalled:  # once: when it is gone, its number may be another's
+            with suppressing(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self._is_signalled = True
         try:
             self.process.wait(KILL_S)
         except subprocess.TimeoutExpired as error:
