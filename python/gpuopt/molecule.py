@@ -236,7 +236,8 @@ def grid(
     """Return the points of a regular grid that covers the atoms and ``margin`` A around them, and the grid itself.
 
     The points are a Surface of the molecule's dtype. Their ``height`` is the signed distance to ``surface``, exact to
-    about half the distance between the surface's points; their ``normals`` are those of the nearest points.
+    about half the distance between the surface's points; their ``normals`` are those of the nearest points, by
+    the same measure.
 
     With faces, the normal of the nearest point decides whether a grid point is inside. Without faces, as from
     :func:`surface_points`, the surface has gaps between atoms, where the nearest point may be misleading. So where a

@@ -229,6 +229,17 @@ def test_more_views_in_a_page_than_can_be(tmp_path: Path) -> None:
         gt.read_scan(path, 1)
 
 
+def test_a_view_that_leads_nowhere_is_not_left_out(tmp_path: Path) -> None:
+    """Those behind it would have had the angles before theirs."""
+    for name in ("0.tif", "2.tif"):
+        exchange.write_pages(tmp_path / name, drawn("uint16")[:1])
+    (tmp_path / "3.tif").mkdir()
+    assert gt.read_scan(tmp_path, 2).shape[0] == 2
+    (tmp_path / "1.tif").symlink_to(tmp_path / "fetched later.tif")
+    with pytest.raises(FormatError, match=r"1\.tif: it is no regular file, or a link that leads to none"):
+        gt.read_scan(tmp_path, 2)
+
+
 def test_views_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     """Numbers count as such, capitals as small letters, and a name comes before those that go on from it."""
     pages = drawn("uint16")

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.io.text import FormatError, opened, system_errors
-from gpuopt.signals import is_folder, let_through
+from gpuopt.signals import is_file, is_folder, let_through
 from gpuopt.tomo import checks
 from gpuopt.tomo.scan_source import Source, check_memory, reading
 from gpuopt.tomo.tiff_pages import count_pages
@@ -129,7 +129,10 @@ def _views_of_a_page(description: str) -> int:
 def _files(path: Path) -> list[Path]:
     """Those of a folder, in order."""
     with system_errors(path, "read", "copy it to another disk"):
-        found = [one for one in path.iterdir() if one.suffix.lower() in SUFFIXES and one.is_file()]
+        found = [one for one in path.iterdir() if one.suffix.lower() in SUFFIXES and not is_folder(one)]
+    for one in found:
+        if not is_file(one):  # left out, it would give its place to the view after it
+            raise FormatError(one, None, "it is no regular file, or a link that leads to none; fetch it, or remove it")
     if not found:
         raise FormatError(path, None, f"it holds no file {' or '.join(SUFFIXES)}; name a folder of views")
     return sorted(found, key=_natural)

@@ -19,7 +19,7 @@ from gpuopt import lab
 from gpuopt.lab.device import conditions
 from gpuopt.lab.kernels.frames import ClosedError, receive, send
 from gpuopt.lab.kernels.remote import RemotePlan
-from gpuopt.lab.kernels.worker import WORKERS, Worker
+from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, Worker
 
 
 def test_a_worker_is_not_replaced_between_the_questions_of_a_plan(
@@ -60,6 +60,32 @@ def test_an_answer_that_was_given_up_is_nobodys(any_device: gpuopt.Device) -> No
     following = WORKERS.of(any_device)
     assert following is not held
     assert not held.is_alive
+
+
+def test_a_crash_quotes_what_its_own_kernel_printed(any_device: gpuopt.Device) -> None:
+    """It quoted the build of another kernel, which had failed before."""
+    text = """
+    __kernel void odd(__global float* z) {
+    #if KIND == 1
+        does not build;
+    #elif KIND == 2
+        for (long k = 0; k < 64; ++k) z[(1L << 40) + (k << 30)] = 1;
+    #endif
+        z[get_global_id(0)] = 1;
+    }"""
+    kernel = lab.Kernel(
+        text,
+        "odd",
+        parameters={"KIND": [0, 1, 2]},
+        arguments=[lab.output("z", "n")],
+        launch=lab.launch(items="n"),
+        reference=lambda n: np.ones(n),
+    )
+    with pytest.raises(gpuopt.KernelBuildError):
+        kernel.check(n=64, configuration={"KIND": 1}, device=any_device)
+    with pytest.raises(KernelCrashError, match="ended its process") as caught:
+        kernel.check(n=64, configuration={"KIND": 2}, device=any_device)
+    assert "error" not in str(caught.value)
 
 
 def test_a_kill_that_is_interrupted_is_finished_by_the_next(

@@ -158,6 +158,7 @@ class Worker:
         self, message: Mapping[str, Any], limit_s: float, phase: str, arrays: Mapping[str, np.ndarray] | None
     ) -> tuple[Any, dict[str, np.ndarray]]:
         until = time.monotonic() + limit_s
+        self.output.clear()  # what is printed from here on is of this question
         try:
             self.owes = True
             send(self._channel, message, arrays)
