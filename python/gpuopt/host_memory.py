@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from gpuopt.signals import let_through
 
+_KEPT = 64 * 2**20
 _ROOT = Path("/")  # tests put a made-up /proc and /sys here
 
 
@@ -32,10 +34,12 @@ def limit_bytes() -> int | None:
 
 
 def free_bytes() -> int | None:
-    """What this process can still take: of the machine and of each of its control groups, the least."""
+    """What this process can still take: of the machine, of each of its control groups and of its own limits of
+    addresses and data (``ulimit -v``), the least."""
     available = available_bytes()
     free = [_free_pages() if available is None else available]
     free += [limit - used for limit, used in _limits() if used is not None]
+    free += _left_of_limits()
     known = [count for count in free if count is not None]
     return max(0, min(known)) if known else None
 
@@ -76,6 +80,16 @@ def _pages_of_files(folder: Path) -> int:
         "slab_reclaimable",
     )  # "total_" of version 1: with the groups below
     return sum(int(found.get(f"total_{name}", found.get(name, "0"))) for name in names)
+
+
+def _left_of_limits() -> list[int]:
+    """What ``ulimit`` leaves; some is kept for drivers, which do not look whether they got what they take."""
+    pages = (text_of(_ROOT / "proc/self/statm") or "").split()
+    if len(pages) < 6:
+        return []
+    limits = ((resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5]))
+    found = ((resource.getrlimit(which)[0], int(used) * os.sysconf("SC_PAGE_SIZE")) for which, used in limits)
+    return [limit - used - _KEPT for limit, used in found if limit != resource.RLIM_INFINITY]
 
 
 def _meminfo(name: str) -> int | None:

@@ -1,5 +1,6 @@
 // One family of Python exceptions; facts travel as attributes, so that no caller parses a message.
 #include <map>
+#include <new>
 #include <string>
 
 #include "bindings/text.hpp"
@@ -63,6 +64,9 @@ void translate(std::exception_ptr pending) {
         raise(error_of("DeviceMemoryError", error));
     } catch (const Error& error) {
         raise(error_of("Error", error));
+    } catch (const std::bad_alloc&) {
+        raise(py::module_::import("gpuopt.checked")
+                  .attr("HostMemoryError")("the host's memory does not hold this; give a smaller size"));
     }
 }
 

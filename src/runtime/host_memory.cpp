@@ -1,5 +1,8 @@
 #include "runtime/host_memory.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -60,12 +63,38 @@ std::uint64_t pages_of_files(const fs::path& group) {
     return sum;
 }
 
+std::uint64_t limit_of(int resource) {
+    rlimit limit{};
+    if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+// What the process's own limits of addresses and of data leave, as `ulimit -v` sets one. Some is kept for drivers,
+// which do not look whether they got what they take beside arrays.
+std::uint64_t left_of_limits(const fs::path& root) {
+    const auto addresses = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
+    if (addresses == UINT64_MAX && data == UINT64_MAX) return UINT64_MAX;
+    std::uint64_t size = 0, of_data = 0, other = 0;
+    std::ifstream in(root / "proc/self/statm");  // in pages: all, resident, shared, text, lib, data
+    if (!(in >> size >> other >> other >> other >> other >> of_data)) return UINT64_MAX;
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    constexpr auto kept = std::uint64_t(64) << 20;
+    const auto left = [&](std::uint64_t limit, std::uint64_t pages) {
+        return limit == UINT64_MAX ? limit : limit - std::min(limit, pages * page + kept);
+    };
+    return std::min(left(addresses, size), left(data, of_data));
+}
+
 }  // namespace
+
+bool process_is_limited() { return limit_of(RLIMIT_AS) != UINT64_MAX || limit_of(RLIMIT_DATA) != UINT64_MAX; }
 
 std::size_t host_free_bytes(const std::string& root) {
     std::uint64_t free = SIZE_MAX;
     if (const auto available = number_behind(fs::path(root) / "proc/meminfo", "MemAvailable:"))
         free = *available * 1024;
+    free = std::min(free, left_of_limits(root));
     constexpr auto no_limit = std::uint64_t(1) << 60;  // version 1 says 2^63 less a page for none
     for (const auto& group : groups(root))
         for (const auto& [limit, use] :

@@ -286,7 +286,7 @@ std::size_t Session::free_bytes(std::size_t wanted) const {
     const std::size_t limit = device_->global_bytes, taken = allocated_ + pool_.bytes();
     const auto free = limit > taken ? limit - taken : 0;
     constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc takes tens of microseconds
-    const bool asks = device_->type == DeviceType::cpu && wanted >= worth_asking;
+    const bool asks = device_->type == DeviceType::cpu && (wanted >= worth_asking || process_is_limited());
     return asks ? std::min(free, host_free_bytes()) : free;
 }
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import gpuopt
 from gpuopt import _core, host_memory
 
 MEMINFO = "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n"
@@ -99,3 +102,50 @@ def test_systems_without_proc_count_their_free_pages(machine: Callable[..., None
     machine(meminfo="")
     assert (host_memory.total_bytes(), host_memory.available_bytes()) == (None, None)
     assert host_memory.free_bytes()
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+import gpuopt
+device = gpuopt.devices()[{index}]
+kept = [gpuopt.to_device(np.ones(5_000_000, np.float32), device)]
+kept[0] + kept[0]
+pages = open("/proc/self/statm").read().split()
+used = int(pages[{column}]) * resource.getpagesize()
+resource.setrlimit(resource.{limit}, (used + 600_000_000,) * 2)
+try:
+    for _ in range(40):
+        kept.append(kept[0] + kept[0])
+except MemoryError as error:
+    print(type(error).__name__, isinstance(error, gpuopt.Error), (kept[-1].to_numpy() == 2).all())
+"""
+
+
+@pytest.mark.parametrize(("limit", "column"), [("RLIMIT_AS", 0), ("RLIMIT_DATA", 5)])
+def test_a_limit_of_the_process_is_heeded(device: gpuopt.Device, limit: str, column: int) -> None:
+    """PoCL takes memory when it is first used, and ended the process where there was none."""
+    program = LIMITED.format(index=device.index, limit=limit, column=column)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (0, "DeviceMemoryError True True\n"), ran.stderr
+
+
+COPIED = """
+import resource
+import numpy as np
+import gpuopt
+array = gpuopt.to_device(np.ones(75_000_000, np.float32), {index})
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 200_000_000,) * 2)
+for copy in (array.to_numpy, lambda: np.asarray(array)):
+    try:
+        copy()
+    except gpuopt.Error as error:
+        print(type(error).__name__, isinstance(error, MemoryError))
+"""
+
+
+def test_a_copy_that_the_host_does_not_hold_is_an_error_of_ours(device: gpuopt.Device) -> None:
+    program = COPIED.format(index=device.index)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (0, "HostMemoryError True\n" * 2), ran.stderr
