@@ -74,11 +74,8 @@ def _limits() -> Iterator[tuple[int, int | None]]:
 def _pages_of_files(folder: Path) -> int:
     stat = text_of(folder / "memory.stat") or ""
     found: dict[str, str] = dict(re.findall(r"^(\w+) (\d+)$", stat, re.MULTILINE))
-    names = (
-        "inactive_file",
-        "active_file",
-        "slab_reclaimable",
-    )  # "total_" of version 1: with the groups below
+    names = ("inactive_file", "active_file", "slab_reclaimable")
+    # Of version 1 these are the group's own; with "total_" before them they are those of the groups below, too.
     return sum(int(found.get(f"total_{name}", found.get(name, "0"))) for name in names)
 
 

@@ -86,7 +86,7 @@ def receive(from_: socket.socket, until: float | None = None) -> tuple[Any, dict
             size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
             arrays[name] = np.frombuffer(_exactly(from_, size, until), dtype=kind).reshape(shape)
         return header["message"], arrays
-    except (ValueError, TypeError, LookupError, MemoryError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         let_through(error)
         raise GarbledError("a message of the worker cannot be read") from error
 
