@@ -258,11 +258,12 @@ def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteErr
 
 @contextmanager
 def holding(made: object) -> Iterator[None]:
-    """Gives a WriteError within what should have been kept."""
+    """Gives a WriteError within what should have been kept, unless it has it."""
     try:
         yield
     except WriteError as error:
-        error.made = made
+        if error.made is None:
+            error.made = made
         raise
 
 

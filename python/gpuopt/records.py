@@ -5,22 +5,20 @@ The user's records lie in the cache directory; others are shipped with the packa
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from gpuopt import _core, files, sealed
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, table_of
-from gpuopt.signals import let_through, suppressing
+from gpuopt.signals import let_through
 
 Record = dict[str, Any]
-_Found = TypeVar("_Found")
 
 
 # ---------------------------------------------------------------- records
@@ -122,7 +120,7 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     path = tuned_dir() / f"{workload}.json"
     try:
         sealed.made(path.parent)
-        _locked(path.parent, lambda: _merge(path, fresh))
+        sealed.locked(path.parent, lambda: _merge(path, fresh))
     except files.WriteError:
         raise
     except OSError as error:
@@ -159,7 +157,7 @@ def remove_records(workload: str, wanted: Callable[[Record], bool]) -> list[Reco
     try:
         if not files.is_there(path):
             return []
-        return _locked(path.parent, lambda: _remove(path, workload, wanted))
+        return sealed.locked(path.parent, lambda: _remove(path, workload, wanted))
     except files.WriteError:
         raise
     except OSError as error:
@@ -180,18 +178,6 @@ def _text(records: Iterable[Record]) -> str:
     lines = ",\n".join(f"  {json.dumps(record)}" for record in listed)
     checksum = sealed.digest({"schema": SCHEMA, "records": listed})
     return f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "records": [\n{lines}\n]}}\n'
-
-
-def _locked(folder: Path, work: Callable[[], _Found]) -> _Found:
-    """What ``work`` gives, done while the folder is locked. No context manager: a signal's handler may raise behind its
-    lock and before the block, and the lock would stay."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with suppressing(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return work()
-    finally:
-        os.close(descriptor)
 
 
 def _replace(path: Path, text: str, set_aside: bool) -> None:

@@ -3,20 +3,22 @@ alone. A damaged file is set aside and ends nothing."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import stat
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from gpuopt import _core, files
 from gpuopt._core import Error
 from gpuopt.signals import let_through, make_folders, suppressing
 
 CHECKSUM = "sha256"
+_Found = TypeVar("_Found")
 MOST_BYTES = 64 << 20  # of a file: those of a hundred sittings have two
 
 
@@ -81,6 +83,23 @@ def made(place: Path) -> None:
         raise files.refused(place, error, files.OTHER_CACHE) from error
     except Error as error:
         raise files.WriteError(f"nothing can be kept there: {error}") from error
+
+
+def locked(place: Path, work: Callable[[], _Found]) -> _Found:
+    """What ``work`` gives, done while no other thread or process has locked the folder. Raises WriteError where the
+    folder cannot be opened. No context manager: a signal's handler may raise behind its lock and before the block, and
+    the lock would stay."""
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        let_through(error)
+        raise files.refused(place, error, files.OTHER_CACHE) from error
+    try:
+        with suppressing(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return work()
+    finally:
+        os.close(descriptor)
 
 
 def read(path: Path) -> bytes | None:

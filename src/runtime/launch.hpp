@@ -10,6 +10,9 @@
 
 namespace gpuopt {
 
+// The most work-groups of a launch in y, and in z, on CUDA devices, which OpenCL tells nowhere.
+constexpr std::int64_t most_groups_yz = 65535;
+
 struct Launch {
     std::array<std::size_t, 3> global{1, 1, 1}, local{1, 1, 1};
     int dimensions = 1;

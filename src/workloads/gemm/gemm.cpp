@@ -8,7 +8,6 @@
 namespace gpuopt {
 namespace {
 
-constexpr std::int64_t most_groups = 65535;  // of a launch in y and z, on CUDA devices
 // Of rows and columns: kernels add a tile's length, of 4096 at most, in 32 bits.
 constexpr std::int64_t longest = (std::int64_t(1) << 31) - 4096;
 
@@ -77,11 +76,11 @@ void GemmPlanner::in_parts(const GemmCall& call, const std::function<Launch(cons
         return static_cast<std::int64_t>(shape.global[1] / shape.local[1]);
     };
     auto rows = call.m;
-    while (groups_down(shape_of(rows, 1)) > most_groups) rows = quotient_up(quotient_up(rows, 2), 1024) * 1024;
-    for (std::int64_t matrix = 0; matrix < call.batch; matrix += most_groups)
+    while (groups_down(shape_of(rows, 1)) > most_groups_yz) rows = quotient_up(quotient_up(rows, 2), 1024) * 1024;
+    for (std::int64_t matrix = 0; matrix < call.batch; matrix += most_groups_yz)
         for (std::int64_t row = 0; row < call.m; row += rows) {
             auto part = call;
-            part.batch = std::min(call.batch - matrix, most_groups);
+            part.batch = std::min(call.batch - matrix, most_groups_yz);
             part.m = std::min(call.m - row, rows);
             part.a.from += matrix * call.a.batch + row * (call.transpose_a ? 1 : call.a.ld);
             part.b.from += matrix * call.b.batch;

@@ -14,8 +14,6 @@ const Parameter math{
     {0, 1, 2, 3},
     0,
     "a difference by itself (0), the activation matrix's pow (1), then exp of the sum (2), that by pown (3)"};
-constexpr std::int64_t most_groups_down =
-    65535;  // most work-groups of a launch in y on CUDA devices; kernels loop over the rest
 
 std::int64_t elements(const Case& at) { return at.size("elements"); }
 std::int64_t rows(const Case& at) { return elements(at) / at.size("width"); }
@@ -28,7 +26,7 @@ std::int64_t tile_edge(const Case& at) { return std::max(at.parameter("LOCAL_X")
 Launch blocks_of(const Case& at, std::int64_t width, std::int64_t height, std::int64_t across_of,
                  std::int64_t down_of) {
     const auto groups_x = quotient_up(width, across_of);
-    const auto groups_y = std::min(quotient_up(height, down_of), most_groups_down);
+    const auto groups_y = std::min(quotient_up(height, down_of), most_groups_yz);
     const auto local_x = at.parameter("LOCAL_X"), local_y = at.parameter("LOCAL_Y");
     return launch_2d({groups_x * local_x, groups_y * local_y}, local_x, local_y);
 }
@@ -70,9 +68,9 @@ Rule halves_of_rows() {
     return {.of_device = false, .unmet = [](const Case& at) {
                 const auto edge = rows_of_a_half(at), width = at.size("width");
                 if (edge < 1) return std::string("the source is one row and no two arrays of rows; give a width");
-                if (edge > most_groups_down)
+                if (edge > most_groups_yz)
                     return std::to_string(edge) + " rows and columns of a result; it has at most " +
-                           std::to_string(most_groups_down);
+                           std::to_string(most_groups_yz);
                 return edge <= 2 * width ? std::string()
                                          : std::to_string(edge) + " rows of " + std::to_string(width) +
                                                " scalars make a result larger than the source; give a larger width";

@@ -13,8 +13,8 @@
 namespace gpuopt {
 namespace {
 
-constexpr std::size_t most_groups = 65535;         // of a launch in y and z, on CUDA devices; the rest by `more_of`
-constexpr auto most_rows = std::int64_t(1) << 40;  // sums of places and offsets keep far away from 63 bits
+constexpr auto most_groups = std::size_t(most_groups_yz);  // the rest by `more_of`
+constexpr auto most_rows = std::int64_t(1) << 40;          // sums of places and offsets keep far away from 63 bits
 
 template <class Value>
 std::shared_ptr<Buffer> uploaded(const std::shared_ptr<Session>& session, const std::vector<Value>& list,

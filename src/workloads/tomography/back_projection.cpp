@@ -24,8 +24,7 @@ Sizes sizes_of(const TomographyGeometry& geometry) {
             {"along_x", 0}};
 }
 
-constexpr std::int64_t views_an_item = 4;    // of the pass that copies into images
-constexpr std::int64_t most_groups = 65535;  // of a launch in y and z, on CUDA devices
+constexpr std::int64_t views_an_item = 4;  // of the pass that copies into images
 
 // The largest copy of at most `most` views that fits the memory; `make(views)` throws DeviceMemoryError where it does
 // not.
@@ -139,7 +138,7 @@ private:
         const auto make = [&](std::int64_t views) {
             return DeviceArray::empty(session_, DType::f32, {views, high, wide}, "the padded projections");
         };
-        const auto padded = largest(std::min(geometry_.views, most_groups), make);
+        const auto padded = largest(std::min(geometry_.views, most_groups_yz), make);
         plan_->keep(padded.buffer);
         in_blocks(
             padded.shape[0],
@@ -158,7 +157,7 @@ private:
             return DeviceArray::empty(session_, DType::f32, {views * high + 1, line()}, "the transposed projections");
         };
         std::int64_t views = 0;
-        const auto most = std::min(geometry_.views, most_groups);
+        const auto most = std::min(geometry_.views, most_groups_yz);
         const auto transposed = largest(most, [&](std::int64_t some) { return views = some, make(some); });
         plan_->keep(transposed.buffer);
         in_blocks(

@@ -121,7 +121,7 @@ void project(const DeviceArray& projections, const py::object& ways, const py::o
         !(fits(third, {1, along * shape[2], 2}) || fits(third, {shape[0], along * shape[2], 2})))
         throw ArrayError("bodies", "its shape is " + shape_text(second.shape), "give tables of one scan");
     constexpr auto most = std::int64_t(1) << 24;
-    if (shape[0] > 65535 || shape[1] > most || shape[2] > most || shape[1] * shape[2] >= std::int64_t(1) << 30)
+    if (shape[0] > most_groups_yz || shape[1] > most || shape[2] > most || shape[1] * shape[2] >= std::int64_t(1) << 30)
         throw ArrayError("projections", "its shape is " + shape_text(shape), "give fewer views or pixels");
     BodyTables tables;
     tables.dtype = first.dtype;

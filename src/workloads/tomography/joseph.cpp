@@ -10,7 +10,6 @@ namespace {
 
 using Rays = TomographyVariant::Rays;
 
-constexpr std::int64_t most_runs = 65535;      // most work-groups of a launch in z on CUDA devices
 constexpr std::int64_t least_lanes = 8;        // fewest work-items of a work-group along z
 constexpr std::int64_t zeros_around = 2;       // voxels around the copy, read where rays leave the volume
 constexpr std::int64_t views_of_records = 64;  // as many as fit any constant buffer
@@ -113,7 +112,8 @@ private:
     // Runs from `first` to before `beyond`, in blocks that fit a launch: `add(first, count)`.
     template <class Add>
     static void in_launches(std::int64_t first, std::int64_t beyond, const Add& add) {
-        for (auto from = first; from < beyond; from += most_runs) add(from, std::min(most_runs, beyond - from));
+        for (auto from = first; from < beyond; from += most_groups_yz)
+            add(from, std::min(most_groups_yz, beyond - from));
     }
 
     // The copy that rays read: its axes from the outermost to the one side by side in memory, the zeros around them,
@@ -245,7 +245,7 @@ private:
         for (std::size_t first = 0, beyond; first < runs.size(); first = beyond) {
             const std::int64_t first_line = runs[first].line;
             auto lines = count_of(runs[first]);
-            for (beyond = first + 1; beyond < runs.size() && beyond - first < std::size_t(most_runs); ++beyond) {
+            for (beyond = first + 1; beyond < runs.size() && beyond - first < std::size_t(most_groups_yz); ++beyond) {
                 const auto with = runs[beyond].line + count_of(runs[beyond]) - first_line;
                 if (with > most_lines) break;
                 lines = with;

@@ -269,7 +269,7 @@ def test_a_small_profile_of_a_real_device(
 ) -> None:
     few = [Point(Configuration("read_chunks", WIDTH=8), "float32", 1 << 20), Point(Configuration("fma"), trips=4)]
     monkeypatch.setattr(ceilings, "headline", lambda device: few)
-    monkeypatch.setattr(ceilings, "path_of", lambda device: tmp_path / "kept.json")
+    monkeypatch.setattr(profile, "path_of", lambda device: tmp_path / "kept.json")
     found = lab.profile(any_device, force=True)  # whatever else the machine does
     assert set(found.ceilings) >= {"dram.read"}
     assert len(found.sittings) == 1
@@ -281,7 +281,7 @@ def test_an_interrupted_profile_is_none(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(ceilings, "headline", lambda device: [Point(Configuration("read_chunks"), "float32", 1 << 18)])
-    monkeypatch.setattr(ceilings, "path_of", lambda device: tmp_path / "kept.json")
+    monkeypatch.setattr(profile, "path_of", lambda device: tmp_path / "kept.json")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -231,3 +234,20 @@ def test_a_sweeps_rows_have_it(any_device: gpuopt.Device, monkeypatch: pytest.Mo
     assert rows
     for row in rows:
         assert row["sit_lo_ms"] <= row["ci_lo_ms"] <= row["ci_hi_ms"] <= row["sit_hi_ms"]
+
+
+def test_sittings_that_end_together_are_all_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, read = tmp_path / "profile.json", threading.Barrier(2)
+
+    def stored(_: object) -> Profile | None:
+        found = profile.load(path) if path.exists() else None
+        with suppress(threading.BrokenBarrierError):  # the other sitting reads now too, unless it has to wait
+            read.wait(0.5)
+        return found
+
+    monkeypatch.setattr(profile, "stored", stored)
+    monkeypatch.setattr(profile, "path_of", lambda device: path)
+    every = [made({"dram.read": rate}, f"2026-11-{rate:.0f}") for rate in (22.0, 23.0)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: keeping.keep_in_cache(one, gpuopt.devices()[0]), every))
+    assert sorted(one.rates["dram.read"] for one in profile.load(path).sittings) == [22, 23]

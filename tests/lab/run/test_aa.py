@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,19 @@ def test_the_latest_twenty_are_kept_beside_the_profile(
         path.write_text(text)
         with pytest.warns(UserWarning, match="not used"):
             assert aa_record.last(any_device) is None
+
+
+def test_comparisons_that_end_together_are_all_kept(tmp_path: Path) -> None:
+    every = [made_up(date=f"2026-11-22T{hour:02}:00:00Z") for hour in range(12)]
+    together = threading.Barrier(len(every))
+
+    def save(one: AA) -> None:
+        together.wait()
+        aa_record.save(one, tmp_path / "aa.json")
+
+    with ThreadPoolExecutor(len(every)) as pool:
+        list(pool.map(save, every))
+    assert sorted(one.time_utc for one in aa_record.history(tmp_path / "aa.json")) == [one.time_utc for one in every]
 
 
 def test_each_study_names_the_last_one(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, brief: str) -> None:

@@ -134,13 +134,17 @@ def save(made: AA, path: str | Path) -> Path:
     """Appends it to the file, whose latest twenty are kept. Raises WriteError, which has it, where it cannot."""
     with files.holding(made):
         sealed.made(Path(path).parent)
-        sealed.replaceable(Path(path), SCHEMA)
-        listed = [asdict(one) for one in [*history(path), made][-MOST:]]
-        lines = ",\n".join(f"  {json.dumps(one, allow_nan=False)}" for one in listed)
-        checksum = sealed.digest({"schema": SCHEMA, "comparisons": listed})
-        text = f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "comparisons": [\n{lines}\n]}}\n'
-        files.write(path, [text.encode()], way_out=files.OTHER_CACHE)
+        sealed.locked(Path(path).parent, lambda: _append(made, Path(path)))
     return Path(path)
+
+
+def _append(made: AA, path: Path) -> None:
+    sealed.replaceable(path, SCHEMA)
+    listed = [asdict(one) for one in [*history(path), made][-MOST:]]
+    lines = ",\n".join(f"  {json.dumps(one, allow_nan=False)}" for one in listed)
+    checksum = sealed.digest({"schema": SCHEMA, "comparisons": listed})
+    text = f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "comparisons": [\n{lines}\n]}}\n'
+    files.write(path, [text.encode()], way_out=files.OTHER_CACHE)
 
 
 def history(path: str | Path) -> list[AA]:

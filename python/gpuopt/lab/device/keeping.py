@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from gpuopt import files, sealed
 from gpuopt._core import Device
 from gpuopt.host_memory import text_of
+from gpuopt.lab.device import profile
 from gpuopt.lab.device.profile import Ceiling, Profile
 from gpuopt.lab.device.sittings import Sitting, spread
 from gpuopt.lab.rows.table import significant
@@ -78,6 +80,22 @@ def keep(made: Profile, earlier: Profile | None, busy: str | None, force: bool =
         sitting = replace(made.sitting(), rates={name: ceiling.rate for name, ceiling in good.items()})
         kept = replace(kept, sittings=(sitting,)).after(earlier)
     return replace(kept, refused=told)
+
+
+def keep_in_cache(made: Profile, device: Device, force: bool = False) -> Profile:
+    """What :func:`keep` gives, kept as the device's profile unless nothing of ``made`` is believed; other processes
+    that keep one meanwhile wait. Raises WriteError, which has what should have been kept."""
+    path = profile.path_of(device)
+
+    def kept() -> Profile:
+        found = keep(made, profile.stored(device), None, force)
+        if set(made.ceilings) - set(found.refused):
+            profile.save(found, path)
+        return found
+
+    with files.holding(made):
+        sealed.made(path.parent)
+        return sealed.locked(path.parent, kept)
 
 
 def why_not(name: str, ceiling: Ceiling, earlier: Sequence[Sitting]) -> str | None:

@@ -12,12 +12,10 @@ from pathlib import Path
 from gpuopt import _core
 from gpuopt._core import Device, Error
 from gpuopt.checked import checked
-from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.device.caches import last_level_cache
-from gpuopt.lab.device.keeping import busy_words
-from gpuopt.lab.device.keeping import keep as believed
+from gpuopt.lab.device.keeping import busy_words, keep_in_cache
 from gpuopt.lab.device.levels import find
-from gpuopt.lab.device.profile import Ceiling, Profile, path_of, save
+from gpuopt.lab.device.profile import Ceiling, Profile
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.schema import Row, levels, time_ms
@@ -85,10 +83,8 @@ def profile(
         if unsaved is not None:
             raise unsaved
         return made
-    kept = believed(made, profiles.stored(chosen), None, force)
-    if set(made.ceilings) - set(kept.refused):
-        save(kept, path_of(chosen))
-        last_level_cache.cache_clear()  # its size may come from the profile
+    kept = keep_in_cache(made, chosen, force)
+    last_level_cache.cache_clear()  # its size may come from the profile
     if unsaved is not None:
         raise unsaved
     return kept
