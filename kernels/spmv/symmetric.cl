@@ -13,7 +13,7 @@
     }
 
 kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, 1))) void spmv_symmetric(DIA_ARGUMENTS) {
-    const INDEX left = (INDEX)get_group_id(0) * TILE_X, top = (INDEX)get_group_id(1) * (TILE_Y * ROWS);
+    const INDEX left = (INDEX)get_group_id(0) * TILE_X, top = TILE_DOWN * (TILE_Y * ROWS);
     const INDEX across = left + (INDEX)get_local_id(0);
     if (across >= grid) return;
     const INDEX row = (top + (INDEX)get_local_id(1)) * grid + across, step = TILE_Y * grid;

@@ -16,7 +16,7 @@
 kernel __attribute__((reqd_work_group_size(TILE_X, TILE_Y, 1))) void spmv_tiles(DIA_ARGUMENTS) {
     local REAL tile[DOWN * ACROSS] __attribute__((aligned(32)));
     const int tx = (int)get_local_id(0), ty = (int)get_local_id(1);
-    const INDEX left = (INDEX)get_group_id(0) * (TILE_X * WIDE), top = (INDEX)get_group_id(1) * HEIGHT;
+    const INDEX left = (INDEX)get_group_id(0) * (TILE_X * WIDE), top = TILE_DOWN * HEIGHT;
     for (int j = ty; j < DOWN; j += TILE_Y)
         for (int i = tx; i < ACROSS; i += TILE_X) {
             const INDEX col = (top + j - REACH_Y) * grid + left + i - MARGIN;

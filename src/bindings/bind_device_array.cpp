@@ -116,9 +116,9 @@ unsigned char byte_of(const py::object& given) {
     const auto whole = py::reinterpret_steal<py::object>(flag ? nullptr : PyNumber_Index(given.ptr()));
     const auto value = whole ? PyLong_AsLong(whole.ptr()) : -1;
     if (PyErr_Occurred()) {  // what is no whole number, or too large a one, is -1
-        if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_OverflowError))
-            throw py::error_already_set();
-        PyErr_Clear();
+        const py::error_already_set error;
+        const auto of_signal = py::module_::import("gpuopt.signals").attr("of_signal");
+        if (!error.matches(PyExc_Exception) || !of_signal(error.value()).is_none()) throw error;
     }
     if (value < 0 || value > 255) throw ParameterError("byte", "it is no byte", "give a whole number from 0 to 255");
     return static_cast<unsigned char>(value);

@@ -112,7 +112,7 @@ void bind_errors(py::module_& module) {
     add(module, "MismatchError", "A result differs from its reference by more than its tolerance.", base("Error"));
     name_the_argument(module, "ArrayError");
     name_the_argument(module, "ParameterError");
-    py::register_exception_translator(&translate);
+    py::register_local_exception_translator(&translate);
 }
 
 }  // namespace gpuopt

@@ -1,16 +1,15 @@
 #include "bindings/gil.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "runtime/fork.hpp"
+
 namespace gpuopt {
 namespace {
 
-std::atomic<int> without{0};    // scopes of threads that let the lock go
-const auto process = getpid();  // a forked child does not have the other threads
+std::atomic<int> without{0};  // scopes of threads that let the lock go
 
 [[noreturn]] void stand_still() {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
@@ -35,7 +34,7 @@ WithoutGil::~WithoutGil() {
 }
 
 bool outlast_other_threads(double seconds) {
-    if (getpid() != process) return false;
+    if (is_fork()) return false;
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     while (without > 0 && std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

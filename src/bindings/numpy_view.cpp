@@ -6,6 +6,7 @@
 
 #include "bindings/gil.hpp"
 #include "runtime/discovery.hpp"
+#include "runtime/interrupt.hpp"
 #include "runtime/large_pages.hpp"
 #include "runtime/pinned.hpp"
 
@@ -85,8 +86,10 @@ std::shared_ptr<Buffer> Operand::buffer(const std::shared_ptr<Session>& session)
     auto made = std::make_shared<Buffer>(session, DeviceArray::bytes_of(dtype, shape, name), name);
     if (strides.empty()) made->upload(host);
     else
-        for (const auto& rows : rows_of(*this))
+        for (const auto& rows : rows_of(*this)) {
+            look_now_and_then();
             made->upload_rows(rows.host, rows.pitch, rows.bytes, rows.count, rows.first);
+        }
     return made;
 }
 
@@ -106,8 +109,10 @@ std::optional<Operand::InPlace> Operand::in_place(const std::shared_ptr<Session>
 void Operand::take(const Buffer& from) const {
     if (strides.empty()) from.download(host);
     else
-        for (const auto& rows : rows_of(*this))
+        for (const auto& rows : rows_of(*this)) {
+            look_now_and_then();
             from.download_rows(rows.host, rows.pitch, rows.bytes, rows.count, rows.first);
+        }
 }
 
 namespace {
@@ -188,7 +193,8 @@ bool overlap(const Operand& one, const Operand& other) {
         constexpr int most_work = 1 << 20;  // of a search that could take for ever; views of matrices need a few steps
         return numpy.attr("shares_memory")(one.owner, other.owner, most_work).cast<bool>();
     } catch (const py::error_already_set& error) {  // a signal's handler may have raised one, too
-        if (!error.matches(numpy.attr("exceptions").attr("TooHardError"))) throw;
+        const auto too_hard = numpy.attr("exceptions").attr("TooHardError");  // absurd strides overflow
+        if (!error.matches(too_hard) && !error.matches(PyExc_OverflowError)) throw;
         return true;
     }
 }

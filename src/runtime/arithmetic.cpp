@@ -30,6 +30,12 @@ void set(cl::Kernel& kernel, cl_uint& next, const Buffer& buffer) {
 }
 
 template <class Value>
+std::size_t bytes_of(const Value&) {
+    return 0;
+}
+std::size_t bytes_of(const Buffer& buffer) { return buffer.bytes(); }
+
+template <class Value>
 Recording::Argument recorded(const Value& value) {
     return {nullptr, {reinterpret_cast<const char*>(&value), sizeof value}};
 }
@@ -65,6 +71,7 @@ void copy_bytes(const Buffer& from, std::size_t first, std::size_t bytes, const 
         session.queue().enqueueCopyBuffer(from.handle(), to.handle(), first, at, bytes);
         return session.device().type == DeviceType::cpu ? session.queue().finish() : CL_SUCCESS;
     });
+    session.fall_behind_by(2 * bytes);
 }
 
 DeviceArithmetic::DeviceArithmetic(std::shared_ptr<Session> session, DType dtype)
@@ -118,7 +125,10 @@ void DeviceArithmetic::run_elements(const char* entry_point, std::size_t count, 
     (set(kernel, next, values), ...);
     set(kernel, next, elements);
     auto* const recording = Recording::now();
-    if (!recording) return enqueue(kernel, groups);
+    if (!recording) {
+        enqueue(kernel, groups);
+        return session_->fall_behind_by((bytes_of(values) + ...));
+    }
     try {
         session_->catch_up();
         checked([&] { return session_->queue().finish(); });

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/fills.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/pinned.hpp"
 #include "runtime/recording.hpp"
@@ -19,22 +20,15 @@ constexpr unsigned char guard_pattern = 0xA5;
 // Beside inputs, where a read past the end shall show in the result: NaN, and -1 among whole numbers. Not beside
 // outputs, where a sum that goes astray would leave a NaN as it was.
 constexpr unsigned char poison = 0xFF;
-// NVIDIA's fill fails where it crosses 4 GiB, and the queue with it (580.159.04).
-constexpr std::size_t filled_at_once = std::size_t(1) << 24;
-constexpr std::size_t copied_at_once = std::size_t(1) << 30;  // far below the same limit
+constexpr std::size_t copied_at_once = std::size_t(1) << 30;  // far below the limit of fills
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t widest_store = 128;  // bytes that a work-item stores at once: sixteen doubles
 constexpr std::size_t widest_zone = std::size_t(4) << 20;
 
 void fill_all(const cl::CommandQueue& queue, const cl::Buffer& buffer, unsigned char byte, std::size_t bytes) {
-    checked([&] {
-        const auto first = std::min(bytes, filled_at_once);
-        queue.enqueueFillBuffer(buffer, byte, 0, first);
-        for (auto at = first; at < bytes; at += first)
-            queue.enqueueCopyBuffer(buffer, buffer, 0, at, std::min(first, bytes - at));
-        return queue.finish();
-    });
+    enqueue_fill(queue, buffer, byte, bytes);
+    checked([&] { return queue.finish(); });
 }
 
 }  // namespace
@@ -260,6 +254,7 @@ void Buffer::fill(const void* pattern, std::size_t pattern_bytes) {
     upload(pattern, 0, first);
     const auto most = std::max(first, copied_at_once / first * first);  // whole patterns
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     ++session_->counts.fills;
     checked([&] {
         for (auto at = first; at < bytes_;) {

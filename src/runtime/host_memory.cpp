@@ -63,10 +63,9 @@ std::uint64_t pages_of_files(const fs::path& group) {
     return sum;
 }
 
-std::uint64_t limit_of(int resource) {
+std::uint64_t limit_of(decltype(RLIMIT_AS) resource) {
     rlimit limit{};
-    if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
     return limit.rlim_cur;
 }
 

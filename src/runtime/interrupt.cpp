@@ -96,8 +96,7 @@ void Background::run(std::function<void()> body) {
 }
 
 PatientMutex::Lock PatientMutex::lock(bool may_throw) {
-    if (may_throw) refuse_fork();
-    else if (is_fork()) return {};
+    refuse_fork();
     std::unique_lock<std::mutex> state(mutex_);
     while (!freed_.wait_for(state, step, [&] { return !held_; })) {
         if (holder_ == std::this_thread::get_id()) {

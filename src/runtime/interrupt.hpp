@@ -31,7 +31,7 @@ public:
 // have the GIL, so a caller with the GIL and one with the mutex do not wait for each other for ever. A handler of a
 // signal that wants it while a call of its own thread holds it gets an Error: that call cannot go on before the
 // handler. A destructor, which a handler or a collection runs there, gets a lock that holds nothing. In a forked child
-// the mutex is refused, and has no one to wait for where destructors ask.
+// the mutex is refused.
 // (std::timed_mutex would do, but GCC 12's thread sanitizer does not know how it waits.)
 class PatientMutex {
 public:

@@ -28,6 +28,12 @@ void check_launch(const Launch& launch, const Device& device, const cl::Kernel& 
     if (count_of(launch.global) > INT64_MAX)
         throw UnsupportedError(UnsupportedError::Because::device,
                                "a launch of 2^63 work-items or more; no device does");
+    if (device.is_nvidia())
+        for (std::size_t axis = 1; axis < 3; ++axis)
+            if (const auto groups = launch.global[axis] / launch.local[axis]; groups > std::size_t(most_groups_yz))
+                throw UnsupportedError(UnsupportedError::Because::device,
+                                       std::to_string(groups) + " work-groups in dimension " + std::to_string(axis) +
+                                           "; " + device.name + " runs at most " + std::to_string(most_groups_yz));
     const auto items = count_of(launch.local);
     const auto allowed = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.handle); });
     // NVIDIA reports a limit of 256 for kernels compiled for exactly 1024 items, which do run (driver 580).

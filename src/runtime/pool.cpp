@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/fills.hpp"
+
 namespace gpuopt {
 
 cl::Buffer BufferPool::take(std::size_t bytes) {
@@ -45,8 +47,7 @@ std::size_t BufferPool::bytes() const {
 
 void BufferPool::fill(const cl::CommandQueue& queue, unsigned char byte) {
     const std::lock_guard<ForkSafeMutex> lock(mutex_);
-    for (const auto& entry : entries_)
-        checked([&] { return queue.enqueueFillBuffer(entry.buffer, byte, 0, entry.bytes); });
+    for (const auto& entry : entries_) enqueue_fill(queue, entry.buffer, byte, entry.bytes);
     checked([&] { return queue.finish(); });
 }
 

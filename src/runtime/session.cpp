@@ -169,6 +169,11 @@ void Session::catch_up() {
     if (std::exchange(behind_ms_, 0) > long_wait_ms) finish_interruptibly({});
 }
 
+void Session::fall_behind_by(std::size_t bytes) {
+    constexpr double bytes_a_ms = 1e9;
+    if (device_->type != DeviceType::cpu) fall_behind(double(bytes) / bytes_a_ms);
+}
+
 StagingRing* Session::staging(std::size_t bytes, Ring& ring) {
     if (!stages_ || bytes < staging_sizes_.slot_bytes / 4) return nullptr;
     if (!ring.slots && !ring.none) try {
@@ -282,12 +287,13 @@ void Session::drop_kept() noexcept {
 
 // Without what is kept for later calls. A CPU device's memory is the host's, and its own figure includes what others
 // use.
-std::size_t Session::free_bytes(std::size_t wanted) const {
+std::size_t Session::free_bytes(std::size_t wanted) {
     const std::size_t limit = device_->global_bytes, taken = allocated_ + pool_.bytes();
     const auto free = limit > taken ? limit - taken : 0;
     constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc takes tens of microseconds
-    const bool asks = device_->type == DeviceType::cpu && (wanted >= worth_asking || process_is_limited());
-    return asks ? std::min(free, host_free_bytes()) : free;
+    if (device_->type != DeviceType::cpu || (unasked_ + wanted < worth_asking && !process_is_limited())) return free;
+    unasked_ = 0;
+    return std::min(free, host_free_bytes());
 }
 
 void Session::require_room(std::size_t bytes, const std::string& what) {
@@ -310,6 +316,7 @@ void Session::reserve(std::size_t bytes, const std::string& what) {
     require_own_process();
     require_room(bytes, what);
     allocated_ += bytes;
+    unasked_ += bytes;
 }
 
 }  // namespace gpuopt

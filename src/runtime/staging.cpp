@@ -37,8 +37,9 @@ void CopyThreads::run(std::size_t count, const std::function<void(bool callers)>
     std::unique_lock<std::mutex> lock(mutex_);
     ended_.wait(lock, [&] { return working_ == 0; });
     body_ = nullptr;
-    if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
+    const auto failure = std::exchange(failure_, nullptr);
     if (own) std::rethrow_exception(own);
+    if (failure) std::rethrow_exception(failure);
 }
 
 // A round with so many other threads, or with fewer where the system gives no more. False where there are none.

@@ -30,7 +30,7 @@ public:
     explicit CopyThreads(std::size_t count) : most_(count) {}
     std::size_t most() const { return most_; }
     // Runs `body` in `count` threads at once, or as many as there are, one of them the caller's (`body(true)`). Throws
-    // what one of them threw first, when all have returned.
+    // what the caller's threw, such as a signal's error, or else what another threw first, when all have returned.
     void run(std::size_t count, const std::function<void(bool callers)>& body);
 
 private:

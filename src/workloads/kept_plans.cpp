@@ -42,14 +42,20 @@ void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vecto
         plan = make();
         again = keeps && plan->takes_other_arrays();
     }
+    const auto drop = [&] {
+        plan = nullptr;  // first: its memory goes to the pool
+        session.drop_kept();
+        kept.clear();
+    };
     try {
         if (reused && fill) fill(*plan);
         if (wait) plan->run();
         else plan->start();
     } catch (const OpenCLError&) {
-        plan = nullptr;  // first: its memory goes to the pool
-        session.drop_kept();
-        kept.clear();
+        drop();
+        throw;
+    } catch (const DeviceMemoryError&) {
+        drop();
         throw;
     }
     if (!again) return;

@@ -229,10 +229,10 @@ void Prepared::finish(double expected_ms) {
         const auto kept = [](const std::shared_ptr<Storage>& storage) { return storage && storage->kept(); };
         if (!std::all_of(all.begin(), all.end(), kept)) return finish();
         all_of_it = std::make_tuple(std::move(all), kept_, arrays_, steps_);
+        session_->finish_interruptibly(std::move(all_of_it));
     } catch (const std::bad_alloc&) {  // what cannot be kept is waited for
-        return finish();
+        finish();
     }
-    session_->finish_interruptibly(std::move(all_of_it));
 }
 
 // An answer's own wait ends for no signal: a long one comes before it.
@@ -314,6 +314,7 @@ std::vector<std::shared_ptr<Storage>> Prepared::storages() const {
 
 bool Prepared::relocate(std::size_t pad_bytes) {
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     busy_ms_ = -1;
     const auto all = storages();
     const auto movable = [](const std::shared_ptr<Storage>& storage) { return storage && storage->movable(); };

@@ -131,7 +131,8 @@ public:
     // What most of the reading is from. How fast memory is depends on where it lies: on a virtual machine, reads of two
     // buffers of 690 MB differed by 25 %, each time the same way (2026-11).
     std::shared_ptr<Buffer> source;
-    // Memory that is written before it is read in every run; what it and other memory of the plan's own take.
+    // Memory that is written before it is read in every run (zeros around a padded x once); what it and other memory of
+    // the plan's own take.
     std::vector<std::shared_ptr<Buffer>> scratch;
     std::shared_ptr<Buffer> contents;  // what a plan that serves several calls is given by each; null: nothing
     std::size_t scratch_bytes = 0;

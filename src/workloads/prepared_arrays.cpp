@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/fills.hpp"
 #include "workloads/prepared.hpp"
 
 namespace gpuopt {
@@ -57,14 +58,13 @@ void Prepared::give_arrays(std::vector<std::shared_ptr<Buffer>> arrays) {
 }
 
 void Prepared::fill_scratch(unsigned char byte) const {
-    for (const auto& buffer : scratch)
-        checked([&] { return queue().enqueueFillBuffer(buffer->handle(), byte, 0, buffer->bytes()); });
+    for (const auto& buffer : scratch) enqueue_fill(queue(), buffer->handle(), byte, buffer->bytes());
     finish();
 }
 
 void Prepared::poison() const {
     constexpr unsigned char byte = 0xFF;
-    if (contents) checked([&] { return queue().enqueueFillBuffer(contents->handle(), byte, 0, contents->bytes()); });
+    if (contents) enqueue_fill(queue(), contents->handle(), byte, contents->bytes());
     fill_scratch(byte);
 }
 

@@ -20,12 +20,17 @@ def test_a_fill_ends_where_the_array_does(device: gpuopt.Device, size: int) -> N
     assert array.guards_intact()
 
 
+class Raising:
+    def __index__(self) -> int:
+        raise RuntimeError("no number today")
+
+
 def test_a_byte_is_any_whole_number_from_0_to_255(device: gpuopt.Device) -> None:
     array = gpuopt.to_device(np.zeros(3, np.uint8), device)
     for byte in (3, np.uint8(4), np.int64(255)):
         array.fill_bytes(byte)
         assert (array.to_numpy() == byte).all()
-    for wrong in (True, np.True_, 256, -1, np.int64(-1), 2.0, 10**30, "3", None):
+    for wrong in (True, np.True_, 256, -1, np.int64(-1), 2.0, 10**30, "3", None, Raising()):
         with pytest.raises(gpuopt.ParameterError, match="byte: it is no byte"):
             array.fill_bytes(wrong)
 

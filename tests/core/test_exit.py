@@ -10,7 +10,7 @@ import pytest
 import gpuopt
 
 PROGRAM = """
-import threading, time
+import os, threading, time
 import numpy as np
 import gpuopt
 import gpuopt.tomo as gt
@@ -30,6 +30,10 @@ threading.Thread(target=work, daemon=True).start()
 begun.wait()
 time.sleep({wait})
 """
+FORK = """child = os.fork()
+if child:
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+device ="""
 CALLS = {
     "product": "gpuopt.gemm(A, A, device=device, variant='naive')",
     "copies": "gpuopt.to_device(A, device).to_numpy()",
@@ -71,3 +75,11 @@ def test_a_daemon_thread_in_a_call_does_not_end_the_process(device: gpuopt.Devic
         program = PROGRAM.format(index=device.index, call=CALLS[call], wait=0.003 * number)
         ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_daemon_thread_in_a_call_of_a_child_that_may_use_devices(device: gpuopt.Device) -> None:
+    """Its process exits as Python's do, drivers' ends and all."""
+    program = PROGRAM.format(index=device.index, call=CALLS["product"], wait=0.1).replace("device =", FORK, 1)
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr

@@ -23,6 +23,9 @@
         OFFSET_SPACE const INDEX *RESTRICT offsets, DIA_VECTOR, const INDEX x_origin, const INDEX grid, const int vectors, \
         global const REAL *addend, global REAL *y, const REAL alpha, const REAL beta
 
+// Of tiles TILE_Y*ROWS lines high, how many are below each other before this one: a launch has at most so many groups in y, the rest in z.
+#define TILE_DOWN ((INDEX)get_group_id(1) + (INDEX)get_num_groups(1) * (INDEX)get_group_id(2))
+
 // beta = 0 must not read the addend: it may be absent, or NaN.
 #define DIA_STORE(row, sum) y[row] = beta == 0 ? alpha * (sum) : fma(beta, addend[row], alpha * (sum))
 

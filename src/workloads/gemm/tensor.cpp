@@ -1,4 +1,5 @@
 // The variant that multiplies on NVIDIA's tensor cores: operands split into short numbers by passes, then the product.
+#include "runtime/fills.hpp"
 #include "workloads/gemm/planner.hpp"
 
 namespace gpuopt {
@@ -59,12 +60,7 @@ public:
         : buffer_(planner.scratch(count + 1, "rows' largest magnitudes")), count_(count) {
         planner.plan().add("clear",
                            [buffer = buffer_](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
-                               cl::Event event;
-                               checked([&] {
-                                   return queue.enqueueFillBuffer(buffer->handle(), cl_int(0), 0, buffer->bytes(), wait,
-                                                                  &event);
-                               });
-                               return event;
+                               return enqueue_fill(queue, buffer->handle(), 0, buffer->bytes(), wait);
                            },
                            {buffer_});
     }

@@ -146,6 +146,13 @@ Rule only_for(std::vector<DType> dtypes) {
     return {.of_device = false, .unmet = unmet, .dtypes = std::move(dtypes)};
 }
 
+Rule at_most_elements(std::int64_t most, std::string counted) {
+    return {.of_device = false, .unmet = [most, counted = std::move(counted)](const Case& at) {
+                const auto elements = at.size("elements");
+                return elements <= most ? std::string() : std::to_string(elements) + " elements; " + counted;
+            }};
+}
+
 const std::vector<DType> real_dtypes = {DType::f32, DType::f64};
 const std::vector<DType> integer_dtypes = {DType::i8,  DType::u8,  DType::i16, DType::u16,
                                            DType::i32, DType::u32, DType::i64, DType::u64};

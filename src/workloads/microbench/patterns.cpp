@@ -64,13 +64,6 @@ Rule more_than_one_row() {
     return constraint([](const Case& at) { return rows(at) > 1; },
                       "the source is one row, work for one work-item; give a width");
 }
-Rule places_of_32_bits() {
-    return {.of_device = false, .unmet = [](const Case& at) {
-                return elements(at) <= std::int64_t(1) << 31
-                           ? std::string()
-                           : std::to_string(elements(at)) + " elements; its places are hashed in 32 bits";
-            }};
-}
 std::int64_t tile_bytes(const Case& at) {
     return at.parameter("LOCAL") * (at.parameter("TILE") + 1) * at.element_bytes();
 }
@@ -200,7 +193,7 @@ MicrobenchRows pattern_rows() {
              .summary = "neighbouring work-items add scalars from places of a random permutation, AHEAD each",
              .parameters = {local_size(), ahead},
              .launch = some_each,
-             .rules = {fits, places_of_32_bits()},
+             .rules = {fits, at_most_elements(std::int64_t(1) << 31, "its places are hashed in 32 bits")},
              .family = "random",
          },
          {

@@ -15,6 +15,8 @@ MicrobenchRows execution_rows();   // branches, and live values
 
 // The dtypes that a row is for.
 Rule only_for(std::vector<DType> dtypes);
+// The most elements of the data, and what counts them in the kernel.
+Rule at_most_elements(std::int64_t most, std::string counted);
 extern const std::vector<DType> real_dtypes, integer_dtypes;
 
 const Parameter& local_size();

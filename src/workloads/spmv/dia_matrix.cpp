@@ -85,8 +85,10 @@ void DiaMatrix::own_whole() {
     if (!whole_.in_place) return;
     const auto row_bytes = static_cast<std::size_t>(whole_.width) * facts(dtype_).bytes;
     auto raw = std::make_shared<Buffer>(session_, row_bytes * whole_.rows.size(), "the matrix");
-    for (std::size_t k = 0; k < whole_.rows.size(); ++k)
+    for (std::size_t k = 0; k < whole_.rows.size(); ++k) {
+        look_now_and_then();
         raw->upload(whole_.host + whole_.rows[k] * row_bytes, k * row_bytes, row_bytes);
+    }
     whole_.buffer = std::move(raw);
     whole_.in_place = false;
     whole_.begin = 0;

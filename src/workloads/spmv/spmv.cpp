@@ -43,6 +43,8 @@ Parameters with_room(const SpmvArguments& arguments, Parameters parameters) {
     return parameters;
 }
 
+constexpr std::int64_t most_turns = 1 << 16;  // of a plan; each holds kernel objects
+
 // Builds the plan of one product. A variant that takes one vector at a time gets the columns of x one after the other,
 // each packed into scratch and back.
 class Planner : PlanBuilder {
@@ -81,6 +83,12 @@ public:
             if (one_by_one && arguments_.beta != 0) addend_home_ = scratch(matrix_.rows(), "a column of the addend");
         }
         const auto turns = one_by_one ? arguments_.vectors : std::min<std::int64_t>(arguments_.vectors, 1);
+        if (turns > most_turns)
+            throw UnsupportedError(
+                UnsupportedError::Because::constraint,
+                "spmv " + variant_.name + ": x has " + std::to_string(turns) +
+                    " columns, which it takes one after the other, launches for each; take at most " +
+                    std::to_string(most_turns) + ", or another variant");
         for (std::int64_t column = 0; column < turns; ++column) {
             if (x_home_ && arguments_.x) pack(arguments_.x, column, turns, x_home_, x_origin_, 1, matrix_.cols());
             if (addend_home_) pack(arguments_.addend, column, turns, addend_home_, 0, 1, matrix_.rows());
@@ -258,6 +266,10 @@ std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<
             "its first length is " + std::to_string(x_shape.empty() ? 0 : x_shape[0]) + ", A has " +
                 std::to_string(matrix.cols()) + " columns",
             "give x of shape (" + std::to_string(matrix.cols()) + ",) or (" + std::to_string(matrix.cols()) + ", k)");
+    constexpr std::int64_t most_columns = (std::int64_t(1) << 31) - 16;  // kernels add a vector's width in 32 bits
+    if (x_shape.size() > 1 && x_shape[1] > most_columns)
+        throw ArrayError("x", "it has " + std::to_string(x_shape[1]) + " columns",
+                         "give at most " + std::to_string(most_columns) + " at once");
     if (beta != 0 && !has_addend)
         throw ArrayError("y", "beta is not 0 and there is no addend", "give y, or leave beta at 0");
     auto shape = x_shape;

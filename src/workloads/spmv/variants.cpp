@@ -47,8 +47,16 @@ Launch groups_that_stay(const Case& at) {
 std::int64_t points_each(const Case& at) { return at.parameter_or("WIDE", 1); }
 Launch tiles_of_the_grid(const Case& at) {
     const auto grid = std::max<std::int64_t>(at.size("grid"), 1), lines = quotient_up(at.size("rows"), grid);
-    return launch_2d({quotient_up(grid, points_each(at)), quotient_up(lines, at.parameter("ROWS"))},
-                     at.parameter("TILE_X"), at.parameter("TILE_Y"));
+    auto launch = launch_2d({quotient_up(grid, points_each(at)), quotient_up(lines, at.parameter("ROWS"))},
+                            at.parameter("TILE_X"), at.parameter("TILE_Y"));
+    // More tiles below each other than a launch has groups in y stand in planes behind each other, as TILE_DOWN counts.
+    const auto down = std::int64_t(launch.global[1] / launch.local[1]), planes = quotient_up(down, most_groups_yz);
+    if (planes > 1) {
+        launch.dimensions = 3;
+        launch.global[1] = std::size_t(quotient_up(down, planes)) * launch.local[1];
+        launch.global[2] = std::size_t(planes);
+    }
+    return launch;
 }
 
 std::int64_t offset_bytes(const Case&) { return std::int64_t{256} * 8; }

@@ -146,14 +146,14 @@ void bind_filter(py::module_& module) {
         [](const Device& device, std::int64_t least) { return transform_shape(device, least).length; },
         py::arg("device"), py::arg("least"),
         "The length of the shortest Fourier transform of at least so many elements that the device's local memory "
-        "holds; 0: it holds none.");
+        "holds, of 2^k or else of 3 2^k elements; 0: it holds none.");
     py::class_<RowFilter>(module, "RowFilter", "Weights and filters rows of projections on a device.")
         .def(py::init(&make), py::arg("weights"), py::arg("slants"), py::arg("response"), py::kw_only(),
              py::arg("shape"), py::arg("lead") = 0, py::arg("trail") = 0, py::arg("rows_reversed") = false,
              py::arg("columns_reversed") = false)
         .def("start", &start, py::arg("projections"), py::arg("out"), released(),
              "Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where "
-             "one is NaN or infinite.");
+             "one is beyond 1e15, infinite or NaN.");
     module.def("project_bodies", &project, py::arg("projections"), py::kw_only(), py::arg("ways"), py::arg("bodies"),
                py::arg("steps"), py::arg("ellipsoids"), py::arg("along"), py::arg("across"), py::arg("parallel"),
                py::arg("wait") = true);

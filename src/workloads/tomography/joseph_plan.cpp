@@ -32,11 +32,19 @@ void ProjectorPlan::start(const std::shared_ptr<Buffer>& volume, const std::shar
     for (const auto& place : places_)
         prepared_->rebind(place.step, place.argument, place.volume ? volume : projections);
     if (read_) *read_ = projections;
-    prepared_->start();
-    if (read_) read_->reset();
     started_ = true;
-    arrays_->clear();
-    prepared_->source.reset();
+    const auto let_go = [&] {
+        if (read_) read_->reset();
+        arrays_->clear();
+        prepared_->source.reset();
+    };
+    try {
+        prepared_->start();
+    } catch (...) {
+        let_go();
+        throw;
+    }
+    let_go();
 }
 
 }  // namespace gpuopt

@@ -16,8 +16,8 @@ struct TransformShape {
     bool in_turn = false, spread = true;  // real and imaginary parts in the same local memory; gaps against conflicts
 };
 
-// The shortest transform of at least `least` elements that the device's work-groups and local memory hold; the length
-// is 0 where there is none. Lengths are 2^k from 16 on, and 3 2^k from 24 on.
+// The shortest transform of at least `least` elements that the device's work-groups and local memory hold, of 2^k
+// elements, from 16 on; where they hold none, of 3 2^k; the length is 0 where there is none of these either.
 TransformShape transform_shape(const Device& device, std::int64_t least);
 
 struct RowFilterShape {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,3 +106,39 @@ def test_more_diagonals_than_a_launch_has_groups(device: gpuopt.Device) -> None:
     assert matrix().symmetric
     column[0] = 3  # of the last row; its mirrored place is on the last diagonal
     assert not matrix().symmetric
+
+
+@pytest.mark.parametrize("variant", ["symmetric", "tiles"])
+def test_more_tiles_below_each_other_than_a_launch_has_groups(device: gpuopt.Device, variant: str) -> None:
+    grid, lines = 8, 4 * 65_536 + 3
+    rows = grid * lines
+    rng = np.random.default_rng(3)
+    offsets = np.array([-grid, -1, 0, 1, grid])
+    upper = rng.integers(-9, 9, (3, rows)).astype(np.float32)
+    data = np.zeros((5, rows), np.float32)
+    data[2:] = upper
+    data[1, :-1], data[0, :-grid] = upper[1, 1:], upper[2, grid:]
+    A = gpuopt.DiaMatrix((data, offsets), (rows, rows), device=device)
+    x = rng.integers(-9, 9, rows).astype(np.float32)
+    want = upper[0] * x
+    for k, o in ((1, 1), (2, grid)):
+        want[:-o] += upper[k, o:] * x[o:]
+        want[o:] += upper[k, o:] * x[:-o]
+    configuration = gpuopt.Configuration(variant, TILE_X=32, TILE_Y=4, ROWS=1)
+    np.testing.assert_array_equal(gpuopt.spmv(A, x, variant=configuration, device=device), want)
+
+
+def test_more_columns_than_kernels_count(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    A = gpuopt.DiaMatrix((np.ones((1, 1), np.float32), [0]), (1, 1), device=any_device)
+    columns = 2**31 - 15
+    x = np.memmap(tmp_path / "x", np.float32, "w+", shape=(1, columns))  # sparse: nothing is written
+    with pytest.raises(gpuopt.ArrayError, match=f"^x: it has {columns} columns; give at most {columns - 1} at once"):
+        gpuopt.spmv(A, x, device=any_device)
+
+
+def test_columns_that_are_taken_one_after_the_other_have_a_limit(any_device: gpuopt.Device) -> None:
+    A = gpuopt.DiaMatrix((np.ones((1, 2), np.float32), [0]), (2, 2), device=any_device)
+    x = np.ones((2, 70_000), np.float32)
+    with pytest.raises(gpuopt.UnsupportedError, match="70000 columns, which it takes one after the other"):
+        gpuopt.spmv(A, x, variant="interior", device=any_device)
+    np.testing.assert_array_equal(A @ x, x)
