@@ -15,6 +15,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -386,6 +387,8 @@ def main(meters: Callable[[], Sequence[str]] = tuple, tools: Callable[[], Sequen
             facts[name] = lines()
         except Exception as error:
             facts["errors"][name] = f"{type(error).__name__}: {error}"
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # a variable may hold any bytes, and a path any letter
     print(report(facts))
     return 0 if facts["devices"] else 1
 

@@ -41,7 +41,7 @@ def parsed(content: bytes | str, newest: int) -> Any:
     what it holds, and NewerError for one whose schema is above ``newest``. An object without a checksum is the caller's
     to judge."""
     if len(content) > MOST_BYTES:
-        raise ValueError(f"it has {len(content):,} bytes, and no such file has more than {MOST_BYTES:,}")
+        raise ValueError(f"it has more than the {MOST_BYTES:,} bytes of the largest such file")
     try:
         held = json.loads(content, parse_constant=_no_number)
         if isinstance(held, dict) and CHECKSUM in held and held[CHECKSUM] != digest(held):
@@ -172,7 +172,9 @@ def set_aside(path: Path, content: bytes, reason: Exception) -> None:
         told = f"{path} is not used: {reason}"
     else:
         with suppressing(OSError, StopIteration):
-            if path.read_bytes() == content:
+            with _opened(path) as file:
+                same = files.read_up_to(file, MOST_BYTES) == content
+            if same:
                 other = next(aside(path))
                 path.rename(other)
                 told += f"; it was renamed to {other.name}"

@@ -158,3 +158,13 @@ def test_a_cache_that_is_not_the_users_is_told() -> None:
     cache = facts()["cache"] | {"refusals": ["/home/a/.cache/gpuopt/programs belongs to another user"]}
     assert "set GPUOPT_CACHE_DIR to a folder of your own" in doctor.advice(facts(cache=cache))[0]
     assert "!!  not used: /home/a/.cache/gpuopt/programs belongs to another user" in doctor.report(facts(cache=cache))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_variables_of_any_bytes_are_told(encoding: str) -> None:
+    environment: dict[bytes, bytes] = {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()}
+    environment |= {b"POCL_ODD": "ö".encode() + b"\xff", b"PYTHONIOENCODING": encoding.encode(), b"PYTHONUTF8": b"1"}
+    done = subprocess.run([sys.executable, "-m", "gpuopt.doctor"], env=environment, capture_output=True, timeout=120)
+    told = {"utf-8": "ö", "ascii": "\\xf6"}[encoding]
+    assert f"POCL_ODD={told}\\udcff".encode() in done.stdout, done.stderr.decode()
+    assert done.returncode == 0

@@ -242,3 +242,15 @@ def test_records_of_another_user_are_set_aside_and_not_merged(monkeypatch: pytes
         records.store_records("tmv", [other])
     assert records.user_records("tmv") == [other]
     assert path.with_name("tmv-1.json").read_text() == left
+
+
+def test_a_file_that_is_too_large_is_set_aside(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealed, "MOST_BYTES", 1000)
+    kept = kept_records(any_device)
+    kept.path.write_bytes(b" " * 5000)
+    with pytest.warns(UserWarning, match=r"is damaged \(it has .*renamed to spmv-1\.json"):
+        assert kept.read() is None
+    assert [path.name for path in kept.path.parent.iterdir() if path.suffix == ".json"] == ["spmv-1.json"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kept.read() is None
