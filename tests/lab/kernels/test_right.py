@@ -146,6 +146,33 @@ def test_a_magnitude_is_anything_where_the_reference_is_not_finite(any_device: g
         copied(lambda x: 3 * x, lambda x: np.abs(x)).check(data={"x": x}, device=any_device)
 
 
+class Unreadable:
+    """NumPy makes no array of it."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise RuntimeError("no array")
+
+
+class NoNames(dict[str, Any]):
+    """A mapping whose own methods raise."""
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("no names")
+
+
+@pytest.mark.parametrize("given", [[[1, 2], [3]], Unreadable(), NoNames(y=1), {"y": [[1, 2], [3]]}])
+def test_what_numpy_makes_no_array_of_is_no_result(given: Any) -> None:
+    for what, one in (
+        ("reference", copied(lambda x: given, lambda x: np.abs(x))),
+        ("magnitude", copied(lambda x: x, lambda x: given)),
+    ):
+        for call in (one.check, one.problem):
+            with pytest.raises(
+                ParameterError, match=rf"^{what}: what it returned cannot be read as arrays, (Value|Runtime)Error: "
+            ):
+                call(n=4)
+
+
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64: enable\n"
 ABOVE = "kernel void k(float t, global const float* x, global int* y) { int i = get_global_id(0); y[i] = x[i] > t; }"
 TIMES = DOUBLES + "kernel void k(float a, global const double* x, global double* y) {\n"

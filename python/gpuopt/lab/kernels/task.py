@@ -56,16 +56,6 @@ def work(flops: int | str | None = None, read: int | str | None = None, write: i
 
 
 @dataclass(frozen=True)
-class Given:
-    """The data of one problem: sizes and other numbers, what the arrays hold at first, and the right results."""
-
-    numbers: Numbers
-    arrays: Arrays
-    exact: Arrays
-    allowed: Arrays
-
-
-@dataclass(frozen=True)
 class Task:
     """What is to be computed, on which data, and when a result is right. ``name`` is for messages."""
 
@@ -317,6 +307,7 @@ class Task:
             for one in self.values:
                 if one.dtype.kind == "f" and one.name in known:
                     known[one.name] = one.dtype.type(known[one.name])
+        failed = "it raised"
         try:
             wanted = inspect.signature(function).parameters.values()
             open_ended = any(one.kind is one.VAR_KEYWORD for one in wanted)
@@ -325,14 +316,17 @@ class Task:
             if unknown := [name for name in names if name not in known]:
                 raise ParameterError(f"{what}: it asks for {unknown[0]!r}; known: {', '.join(known)}")
             got = function(**{name: known[name] for name in names})
+            failed = "what it returned cannot be read as arrays,"
+            read = self._read(got, what)
         except ParameterError:
             raise
         except Exception as error:
             let_through(error)
-            raise ParameterError(f"{what}: it raised {type(error).__name__}: {error}") from error
-        return self._results(got, what, numbers)
+            raise ParameterError(f"{what}: {failed} {type(error).__name__}: {error}") from error
+        return self._results(read, what, numbers)
 
-    def _results(self, got: Any, what: str, numbers: Numbers) -> Arrays:
+    def _read(self, got: Any, what: str) -> Arrays:
+        """What a function returned, by the names of the results."""
         names = [one.name for one in self.results]
         if not isinstance(got, Mapping):
             if len(names) != 1:
@@ -340,11 +334,15 @@ class Task:
             got = {names[0]: got}
         if set(got) != set(names):
             raise ParameterError(f"{what}: it returned {', '.join(map(str, got))}; the results are {', '.join(names)}")
+        for name in names:
+            if is_masked(got[name]):
+                raise ParameterError(f"{what}: {name} is a masked array, and masks are ignored; return its .data")
+        return {name: np.asarray(got[name]) for name in names}
+
+    def _results(self, read: Arrays, what: str, numbers: Numbers) -> Arrays:
         found = {}
         for one in self.results:
-            values, shape = np.asarray(got[one.name]), self.shape(one, numbers)
-            if is_masked(got[one.name]):
-                raise ParameterError(f"{what}: {one.name} is a masked array, and masks are ignored; return its .data")
+            values, shape = read[one.name], self.shape(one, numbers)
             if values.dtype.kind not in "fiub":
                 cure = f"return its real and its imaginary part as two results, or {one.name}.real"
                 cure = cure if values.dtype.kind == "c" else "return real numbers"
