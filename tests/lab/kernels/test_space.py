@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -132,7 +133,7 @@ def test_levels_of_a_configuration_are_those_that_were_declared() -> None:
 def test_a_constraint_that_admits_nothing_is_named() -> None:
     with pytest.raises(ParameterError, match=r"'A > 9' lets none through by itself"):
         space({"A": [1, 2], "B": [1, 2]}, "B > 1", "A > 9")
-    with pytest.raises(ParameterError, match="not together"):
+    with pytest.raises(ParameterError, match="together they admit no combination"):
         space({"A": [1, 2]}, "A > 1", "A < 2")
 
 
@@ -151,3 +152,43 @@ def test_a_standard_combination_is_not_looked_for_without_end(monkeypatch: pytes
     wide = Space(levels_of(levels | {"TILE": [128, 256]}), [Expression("TILE <= n", "constraints")])
     assert wide.standard({"n": 64}) == wide.first()  # nothing is admitted, of 33 million
     assert wide.standard({"n": 128}) == dict.fromkeys(levels, 1) | {"TILE": 128}
+
+
+WIDE = {f"P{number}": range(10) for number in range(12)}  # 10^12 combinations
+
+
+@pytest.mark.parametrize("hopeless", ["P11 > 9", "P0 > 3 and P11 == 10"])
+def test_a_constraint_on_the_last_of_many_parameters_is_named(monkeypatch: pytest.MonkeyPatch, hopeless: str) -> None:
+    monkeypatch.setattr(space_module, "MOST_TRIED", 1000)
+    with pytest.raises(
+        ParameterError, match=f"^constraints: .*; {re.escape(repr(hopeless))} lets none through by itself"
+    ):
+        space(WIDE, "P0 > 1", hopeless)
+
+
+@pytest.mark.parametrize(
+    "constraints", [("P11 > 3", "P11 < 3"), ("+".join(WIDE) + " > 108",), ("+".join(WIDE) + " > 107",)]
+)
+def test_a_combination_is_not_looked_for_without_end(
+    monkeypatch: pytest.MonkeyPatch, constraints: tuple[str, ...]
+) -> None:
+    """One that is there, too, but behind all others."""
+    monkeypatch.setattr(space_module, "MOST_TRIED", 1000)
+    monkeypatch.setattr(space_module, "MOST_FIRST", 2000)
+    with pytest.raises(ParameterError, match=r"^constraints: the first 2,000 levels that were looked at show no comb"):
+        space(WIDE, *constraints)
+
+
+def test_a_constraint_that_lets_a_late_one_through_is_not_blamed() -> None:
+    """The last of a million, which all have a level that is asked for beforehand."""
+    late = "A + B + C + D + E + F == 54"
+    with pytest.raises(ParameterError, match="together they admit no combination") as refused:
+        space({name: range(10) for name in "ABCDEF"}, "A + B == 0", late)
+    assert "by itself" not in str(refused.value)
+
+
+def test_the_first_combination_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = space({"A": [1, 2], "B": [1, 2]}, "A + B > 3")
+    monkeypatch.setattr(Space, "_combined", None)
+    few.first()["A"] = 7
+    assert few.first() == {"A": 2, "B": 2}

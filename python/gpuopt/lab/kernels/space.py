@@ -22,7 +22,8 @@ _TEXT = re.compile(rf"[A-Za-z_]\w{{0,63}}|{FRACTION}", re.ASCII)
 MOST_LEVELS = 10_000
 LOOKED_AT = 2**14  # levels between two looks at the clock
 TOLD_S = 2.0
-MOST_TRIED = 200_000  # levels, for a standard combination
+MOST_TRIED = 200_000  # levels, for a standard combination, and for one that a constraint lets through by itself
+MOST_FIRST = 1_000_000  # levels, for the first combination
 
 
 def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
@@ -66,19 +67,23 @@ class Space:
     """All combinations of levels that every constraint on parameters alone admits.
 
     ``constraints`` that name anything else (sizes) are for a problem: :meth:`admitted` and :meth:`broken` look at them
-    all. Raises ParameterError for a constraint of unknown names, and where nothing is admitted, naming a constraint
-    that admits none by itself.
+    all. Raises ParameterError where nothing is admitted, naming a constraint that admits none by itself, and where
+    ``MOST_FIRST`` levels did not show whether anything is.
     """
 
     def __init__(self, levels: Mapping[str, Sequence[Level]], constraints: Sequence[Expression]) -> None:
         self.levels = {name: tuple(each) for name, each in levels.items()}
         self.constraints = tuple(constraints)
-        if next(iter(self), None) is None:
-            raise ParameterError(f"constraints: they admit no combination of levels; {self._hopeless()}")
+        self._first = self._found()
 
     def __iter__(self) -> Iterator[Levels]:
         """The combinations, the last parameter fastest."""
-        return self._combined({}, [one for one in self.constraints if one.names <= set(self.levels)], _untold)
+        return self._combined({}, self._own, _untold)
+
+    @property
+    def _own(self) -> list[Expression]:
+        """The constraints on parameters alone."""
+        return [one for one in self.constraints if one.names <= set(self.levels)]
 
     def admitted(self, known: Mapping[str, Any], told: Told | None = None) -> Iterator[Levels]:
         """The combinations that all constraints admit for these sizes and values, in the same order.
@@ -119,14 +124,38 @@ class Space:
             else:
                 open_levels.append(iter(self.levels[names[depth]]))
 
-    def _hopeless(self) -> str:
-        for one in self.constraints:
-            if one.names <= set(self.levels):
-                own = {name: self.levels[name] for name in self.levels if name in one.names}
-                combined = itertools.islice(itertools.product(*own.values()), 100_000)
-                if not any(one.holds(dict(zip(own, each, strict=True))) for each in combined):
-                    return f"{one.text!r} lets none through by itself"
-        return "each lets some through, but not together"
+    def _found(self) -> Levels:
+        """The first combination. Raises ParameterError where there is none, or none near enough."""
+        try:
+            found = next(self._combined({}, self._own, _untold, MOST_TRIED), None)
+        except _NotFoundError:
+            found = None if self._hopeless() is not None else self._found_late()
+        if found is None:
+            if (hopeless := self._hopeless()) is None:
+                raise ParameterError("constraints: together they admit no combination of levels; give others")
+            raise ParameterError(
+                f"constraints: they admit no combination of levels; {hopeless.text!r} lets none through by itself"
+            )
+        return found
+
+    def _found_late(self) -> Levels | None:
+        try:
+            return next(self._combined({}, self._own, _untold, MOST_FIRST), None)
+        except _NotFoundError:
+            raise ParameterError(
+                f"constraints: the first {MOST_FIRST:,} levels that were looked at show no combination that they "
+                "admit; declare parameters that constraints tie together one after the other, or fewer levels"
+            ) from None
+
+    def _hopeless(self) -> Expression | None:
+        """A constraint that lets none through by itself, of those that can be tried with all of their levels."""
+        for one in self._own:
+            own = {name: self.levels[name] for name in self.levels if name in one.names}
+            if math.prod(map(len, own.values())) <= MOST_TRIED:
+                combined = (dict(zip(own, each, strict=True)) for each in itertools.product(*own.values()))
+                if not any(map(one.holds, combined)):
+                    return one
+        return None
 
     def within(self, levels: Mapping[str, Any]) -> Space:
         """The same with these levels alone of some parameters. Raises ParameterError for a parameter or a level that it
@@ -160,7 +189,7 @@ class Space:
 
     def first(self) -> Levels:
         """The first combination, the standard one where sizes are not known."""
-        return next(iter(self))
+        return dict(self._first)
 
     def standard(self, known: Mapping[str, Any]) -> Levels:
         """The first combination that all constraints admit for these sizes and values, else the first of all; so too
