@@ -39,7 +39,8 @@ IDLE = ("summary", "variant", math.inf)  # what a row of a run is that takes har
 class Found:
     """What a search found: the ``study`` of the best five, measured again in blocks, the ``results`` of all that was
     tried, failures too, and how many ``evaluations`` of ``configurations`` those are. ``overhead_ms`` is what the
-    search itself took for each of them, beside building, checking, warming up and timing it."""
+    search itself took for each of them, beside building, checking, warming up and timing it. Where Ctrl-C ended the
+    search, the ``study`` is ``interrupted`` and has what was timed until then."""
 
     study: Study
     results: Results
@@ -70,7 +71,9 @@ class Found:
         share = f"{self.evaluations} of {self.configurations} configurations were tried{self._failures()}"
         best = "fastest" if self.objective == "time" else "most frugal"
         again = f"; the {best} were measured again, since the best of many is partly luck"
-        if self.best is None:
+        if self.best is None and self.study.interrupted:
+            again = "; it was interrupted before the best were measured again"
+        elif self.best is None:
             idle = any((row["kind"], row["role"], ranked_j(row)) == IDLE for row in self.study.rows)
             again = "; none is most frugal: they take hardly more power than the idle device" if idle else ""
         return f"{self.study}\n{share}{again}"
@@ -117,8 +120,9 @@ def search(  # long: half of it is its arguments and what users read of them
     half of the seconds at most. ``data``, ``limit_s`` and ``sizes`` are those of ``kernel.problem``, whose ``isolated``
     and ``versions`` may stand among the sizes; versions are not searched. ``objective`` is of what the search finds the
     least: "time", or "energy", the net joules of a run, which takes about 15 s a configuration (`docs/energy.md`).
-    Raises ParameterError where the sizes admit no configuration, and at once where the energy cannot be measured;
-    UnsavedRowsError, with what was searched, where ``store`` could not take it.
+    Ctrl-C ends it: ``results`` has what was timed so far, and nothing is measured again. Raises ParameterError where
+    the sizes admit no configuration, and at once where the energy cannot be measured; UnsavedRowsError, with what was
+    searched, where ``store`` could not take it.
 
     Examples
     --------
@@ -155,9 +159,17 @@ def search(  # long: half of it is its arguments and what users read of them
         before = run.phases.harness_s
         made = strategies.run(strategy, grid, time_of, evaluations=evaluations, seconds=seconds, seed=seed, began=began)
         overhead_ms = 1e3 * (run.phases.harness_s - before) / max(1, len(made.times))
+    except KeyboardInterrupt:
+        if not any(row["kind"] == "search" for row in run.recorder.rows):
+            raise
+        run.interrupted = True
     finally:
         bar.close()
         run.recorder.finish()
+    if run.interrupted:
+        study = run.recorder.handed_over(run.study())
+        results = of_rows(study.rows, kernel.name)
+        return Found(study, results, len(results.results), len(grid.points), objective)
     if not made.times:
         raise ParameterError("seconds: they were over before anything was timed; give more")
     if run.recorder.store is not None and run.recorder.store.unsaved:

@@ -20,6 +20,7 @@ from gpuopt.lab.kernels.space import Level, Levels
 
 STARTS = 3  # points of which a descent begins at the best, but for the first, which has two
 MOST = 1_000_000  # configurations that are listed
+MOST_IN_VAIN = 1000  # suggestions of Optuna's in a row that are of no use
 
 
 class SpentError(Exception):
@@ -69,10 +70,15 @@ class Evaluator:
     times: dict[int, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be timed."""
+        late = self.seconds is not None and time.monotonic() - self.began >= self.seconds
+        return late or (self.evaluations is not None and len(self.times) >= self.evaluations)
+
     def __call__(self, index: int) -> float:
         if index not in self.times:
-            late = self.seconds is not None and time.monotonic() - self.began >= self.seconds
-            if late or (self.evaluations is not None and len(self.times) >= self.evaluations):
+            if self.spent:
                 raise SpentError
             self.times[index] = self.time_of(self.grid.levels(index))
         return self.times[index]
@@ -188,7 +194,8 @@ def _near(
 
 
 def with_optuna(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> None:
-    """Optuna's TPE over the parameters, each a category; what the constraints forbid it is told to have failed."""
+    """Optuna's TPE over the parameters, each a category; what the constraints forbid it is told to have failed. It ends
+    after so many suggestions that are forbidden or known already. Raises ParameterError where none was admitted."""
     try:
         import optuna
     except ImportError as error:
@@ -198,17 +205,21 @@ def with_optuna(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> 
     levels = [sorted({point[axis] for point in grid.points}, key=str) for axis in range(len(grid.names))]
     sampler = optuna.samplers.TPESampler(seed=int(random.integers(2**31)))
     study = optuna.create_study(sampler=sampler)
-    misses = 0
-    while len(time_of.times) < len(grid.points) and misses < 1000:
+    in_vain = 0
+    while len(time_of.times) < len(grid.points) and in_vain < MOST_IN_VAIN and not time_of.spent:
         trial = study.ask()
         point = tuple(trial.suggest_categorical(n, one) for n, one in zip(grid.names, levels, strict=True))
         index = place.get(point)
+        in_vain = in_vain + 1 if index is None or index in time_of.times else 0
         value = math.inf if index is None else time_of(index)
-        misses = misses + 1 if index is None else 0
         study.tell(
             trial,
             value if math.isfinite(value) else None,
             state=None if math.isfinite(value) else optuna.trial.TrialState.FAIL,
+        )
+    if not time_of.times and in_vain == MOST_IN_VAIN:
+        raise ParameterError(
+            f"strategy: Optuna suggested nothing that the constraints admit in {MOST_IN_VAIN:,} turns; use 'restarts'"
         )
 
 
