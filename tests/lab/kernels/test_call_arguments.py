@@ -15,6 +15,7 @@ import gpuopt
 import own_kernels
 from gpuopt import lab
 from gpuopt.lab.kernels import frames
+from gpuopt.lab.kernels.values import checked_value
 
 
 def test_a_call_refuses_masks_and_numbers_that_its_types_cannot_hold() -> None:
@@ -121,6 +122,16 @@ def test_a_struct_whose_fields_overlap_is_refused(offsets: tuple[int, int]) -> N
         lab.value("s", kind)
     with pytest.raises(gpuopt.ParameterError, match=r"^x\.dtype: its fields '.' and '.' overlap; give each"):
         lab.input("x", "n", kind)
+
+
+def test_a_flag_of_a_struct_is_true_or_false() -> None:
+    flags = lab.value("s", np.dtype([("on", "?"), ("of", "?", (2,))]))
+    for on in (True, False, 0, 1, 1.0, np.bool_(True)):
+        made = checked_value(flags, "s", (on, (0, True)))
+        assert (made["on"], made["of"].tolist()) == (bool(on), [False, True])
+    for given in ((2, (0, 0)), (0.5, (0, 0)), (np.nan, (0, 0)), (True, (1, -1)), (2**70, (0, 0))):
+        with pytest.raises(gpuopt.ParameterError, match=r"^s: .*its field '(on|of)': .* is neither true nor false"):
+            checked_value(flags, "s", given)
 
 
 @pytest.mark.parametrize(

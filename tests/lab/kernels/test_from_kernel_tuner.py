@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -126,8 +127,10 @@ def test_sizes_of_a_halo_follow_from_the_array(any_device: gpuopt.Device) -> Non
 def test_arguments_in_another_order_are_told_where_a_result_is_wrong(any_device: gpuopt.Device) -> None:
     right = stencil()
     out, padded, w, h, c = right.task.arguments
-    with pytest.raises(MismatchError, match="stencil takes out, w, h, c in this order, declared are out, h, w, c"):
+    told = "stencil takes out, w, h, c in this order, declared are out, h, w, c"
+    with pytest.raises(MismatchError, match=told) as wrong:
         stencil(arguments=[out, padded, h, w, c]).check(w=64, h=48, device=any_device)
+    assert str(pickle.loads(pickle.dumps(wrong.value))) == str(wrong.value)  # as in a pool of processes
 
 
 def test_a_constraint_that_does_not_hold_says_for_what(any_device: gpuopt.Device) -> None:

@@ -13,6 +13,7 @@ import pytest
 from gpuopt import ParameterError
 from gpuopt.checked import ParameterTypeError
 from gpuopt.lab.kernels.published import Result, Results, read_results, write_kernel_tuner, write_t4
+from gpuopt.lab.kernels.t1 import read_space
 
 
 def made(**change: Any) -> Result:
@@ -130,3 +131,29 @@ def test_a_mark_of_byte_order_is_passed_over(tmp_path: Path) -> None:
 def test_no_results_are_no_file_in_t4(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"^results: there are none"):
         write_t4(Results("d", "k", ("P",), ()), tmp_path / "t4.json")
+
+
+@pytest.mark.parametrize("value", [np.float32(1), {1, 2}, object(), {(1, 2): 3}])
+@pytest.mark.parametrize("name", ["problem_size", "gpuopt_note"])
+def test_facts_that_json_does_not_hold_are_refused(tmp_path: Path, name: str, value: Any) -> None:
+    results = Results("d", "k", ("W",), [made()], {name: value})
+    with pytest.raises(ParameterError, match=r"^results: its facts cannot be written as JSON \("):
+        write_kernel_tuner(results, tmp_path / "c.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([1, 1], "W: a level stands twice in [1, 1]"),
+        ([], "W: [] is no list of levels"),
+        ([1, None], "W: None is no level"),
+        (3, "ConfigurationSpace.TuningParameters[0].Values: it is a whole number; a text is due"),
+        (None, "ConfigurationSpace.TuningParameters[0].Values: there is none"),
+    ],
+)
+def test_what_is_wrong_with_levels_in_a_file_is_told(tmp_path: Path, values: Any, says: str) -> None:
+    path = tmp_path / "t1.json"
+    path.write_text(json.dumps({"ConfigurationSpace": {"TuningParameters": [{"Name": "W", "Values": values}]}}))
+    with pytest.raises(ParameterError, match=f"^path: .*: {re.escape(says)}"):
+        read_space(path)

@@ -23,7 +23,8 @@ class Columns(Counted, total=False):
     widest_bits, vectors
         The widest vector registers in use, and the instructions that use vector registers.
     loops, loop_instructions, loop_alu, loop_fetch, ...
-        How many loops there are; of the innermost one (of several, the longest) the same counts.
+        How many loops there are; of the innermost one (of several, that with most multiplications and additions in
+        one) the same counts.
     groups, utilization
         VLIW groups, and the part of their slots that is filled.
     alu_per_fetch

@@ -45,10 +45,10 @@ class WrongResultError(MismatchError):
 
     def __init__(self, word: Word, message: str) -> None:
         super().__init__(f"{word}: {message}")
-        self.word, self._message = word, message
+        self.word = word
 
     def __reduce__(self) -> tuple[type[WrongResultError], tuple[Word, str]]:
-        return type(self), (self.word, self._message)
+        return type(self), (self.word, str(self).removeprefix(f"{self.word}: "))
 
 
 @dataclass

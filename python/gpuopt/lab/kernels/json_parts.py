@@ -29,6 +29,10 @@ class Part:
         """Whether there is such an entry."""
         return self._found.get(name) is not None
 
+    def is_list(self, name: str) -> bool:
+        """Whether there is such an entry, and it is a list."""
+        return isinstance(self._found.get(name), list)
+
     def part(self, name: str) -> Part:
         """An object within this one."""
         return Part(self._entry(name), self.at(name))

@@ -51,13 +51,13 @@ def judge(  # long: half of it is its arguments and what users read of them
     levels, launch and stages alone; what is left out is the task's own. Its ``constraints`` are added to those of the
     task, of which, where ``parameters`` are given, only those on sizes and values hold. What is right, the task's
     ``reference`` says; an answer that is known is ``reference=lambda: answer`` of that task. ``level`` is "quick"
-    (results over two random poisons, guards, inputs, a second data set), "full" (also five runs alike, further data,
-    sizes and values, state kept between runs) or "judge" (also constructs that are refused, and seeds drawn after the
-    text is fixed). A right kernel is timed at each level. Meanwhile other threads' isolated kernels of the device wait.
-    ``repeatable=False``: results may differ from run to run within the tolerance. ``sizes`` are sizes and values by
-    name; each is changed a little, so what a kernel needs of them stands in ``constraints``. Whole values of 0, 1 and
-    -1, which may be flags, and whole numbers of structs stay as they are; a note names them. Raises TaskError for a
-    task that wrong results pass, ParameterError for a declaration that does not fit.
+    (results over two random poisons, guards, inputs, and without images a second data set), "full" (also five runs
+    alike, further data, sizes and values, state kept between runs) or "judge" (also constructs that are refused, and
+    seeds drawn after the text is fixed). A right kernel is timed at each level. Meanwhile other threads' isolated
+    kernels of the device wait. ``repeatable=False``: results may differ from run to run within the tolerance. ``sizes``
+    are sizes and values by name; each is changed a little, so what a kernel needs of them stands in ``constraints``.
+    Whole values of 0, 1 and -1, which may be flags, and whole numbers of structs stay as they are; a note names them.
+    Raises TaskError for a task that wrong results pass, ParameterError for a declaration that does not fit.
 
     Examples
     --------

@@ -278,7 +278,8 @@ def _positive(value: Any) -> float:
 @checked
 def write_kernel_tuner(results: Results, path: str | Path) -> None:
     """Writes a cache that Kernel Tuner resumes from and simulates with. Raises ParameterError for parameters that are
-    named as what a cache says of a measurement and for two results whose levels are written alike, and WriteError.
+    named as what a cache says of a measurement, for two results whose levels are written alike and for facts that JSON
+    does not hold, and WriteError.
     Levels such as 0.5 are written as numbers; for True and None stands what :func:`read_results` made of them. A cache
     has no words for ``crash``, ``timeout`` and ``wrong``, which become ``runtime``, nor for ``unsupported``, which
     becomes ``constraints``.
@@ -320,7 +321,13 @@ def write_kernel_tuner(results: Results, path: str | Path) -> None:
         **{name: value for name, value in results.facts.items() if name.startswith("gpuopt_")},
         "cache": entries,
     }
-    write(path, [json.dumps(whole, indent=1).encode()])
+    try:
+        text = json.dumps(whole, indent=1)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ParameterError(
+            f"results: its facts cannot be written as JSON ({error}); give numbers, texts and lists"
+        ) from error
+    write(path, [text.encode()])
 
 
 @checked

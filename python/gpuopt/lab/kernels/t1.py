@@ -159,10 +159,8 @@ def _space(whole: Part) -> Space:
         one.one_of("Type", ("int", "uint", "float", "bool", "string"), "int")
         if name in levels:
             raise ParameterError(f"{one.at('Name')}: {name!r} stands twice")
-        try:
-            levels[name] = levels_of({name: one.listed("Values")})[name]
-        except ParameterError:
-            levels[name] = levels_of({name: levels_in(one.text("Values"), place)})[name]
+        given = one.listed("Values") if one.is_list("Values") else levels_in(one.text("Values"), place)
+        levels |= levels_of({name: given})
     constraints = []
     for one in part.parts("Conditions"):
         found = Expression(one.text("Expression"), one.at("Expression"))

@@ -102,6 +102,8 @@ def _field(what: str, kind: np.dtype[Any], part: Any) -> np.ndarray:
         array = array.astype(np.float64)
     with np.errstate(all="ignore"):
         found = array.astype(base)
+    if base.kind == "b" and (found != array).any():
+        raise ValueError(f"{what} {shown!r} is neither true nor false")
     if (np.isfinite(array) & ~np.isfinite(found)).any():
         raise ValueError(f"{what} {shown!r} does not fit {base}")
     return found
