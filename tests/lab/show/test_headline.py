@@ -109,6 +109,35 @@ def test_steps_of_several_sizes_are_told_together() -> None:
     assert told["Fastest"].endswith("Elsewhere: local offsets (size1 and size2).")
 
 
+def test_places_of_one_subject_are_told_by_what_differs() -> None:
+    def at(ratio: float, verdict: str, **place: object) -> list[Row]:
+        made = step("basic", 20.0, *[1.0] * 6, preset="paper:basic")
+        made += step("local_offsets", 20.0 * ratio, preset="paper:local_offsets", **compared(ratio, verdict))
+        return [r | {"flops": 1e6} | place for r in made]
+
+    slow, fast = at(2.0, "SLOW", device="a CPU"), at(0.5, "FAST", device="a GPU")
+    for rows in (slow + fast, fast + slow):
+        told = lines_of(Study(rows))
+        assert told["Fastest"].startswith("at a GPU: local offsets, 10.0 ms")
+        assert told["Fastest"].endswith("Elsewhere: basic (a CPU).")
+        assert told["Paper"].endswith("differs from case to case: local offsets 0.500x to 2.00x.")
+    for field, values in (("dtype", ("float32", "float64")), ("driver", ("1", "2")), ("cache_state", ("hot", "cold"))):
+        one, other = (at(0.5, "FAST", **{field: value}) for value in values)
+        told = lines_of(Study(one + [r | {"flops": 1e5} for r in other]))["Fastest"]
+        assert re.match(rf"at .*{values[0]}: ", told), told
+        assert re.search(rf"Elsewhere: local offsets \(.*{values[1]}\)\.$", told), told
+
+
+def test_papers_of_every_workload_are_looked_for() -> None:
+    bare = [r | {"workload": "casebook"} for r in step("basic", 20.0, *[1.0] * 6)]
+    rows = step("basic", 20.0, *[1.0] * 6, preset="paper:basic")
+    rows += step("local_offsets", 10.0, preset="paper:local_offsets", **compared(0.5, "FAST"))
+    for both in (bare + rows, rows + bare):
+        told = lines_of(Study(both))
+        assert told["Paper"].endswith("pays: local offsets 2.00x.")
+        assert "Elsewhere: " in told["Fastest"]
+
+
 def test_an_interrupted_study() -> None:
     study = Study(study_rows.rows())
     study.interrupted = True

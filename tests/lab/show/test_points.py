@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import KEY_FIELDS, Row, new_row
+from gpuopt.lab.show.points import headline
 
 
 def point(variant: str, family: str, moved: str, doubled: float, **fields: Any) -> Row:
@@ -67,3 +68,9 @@ def test_of_a_point_before_and_after_an_edit_the_last_stands() -> None:
     study = Study([before, other, after])
     assert study.points == Study([after, other]).points
     assert "Fastest: read float 3.00 GB/s" in " ".join(Study([before, after]).headline(200).split())
+
+
+def test_the_best_of_several_devices_is_told_with_its_own() -> None:
+    cards = [point("copy", "copy", "dram", 2.0, gb_s=rate, device=f"card {rate:.0f}") for rate in (5.0, 7.0)]
+    alone, both = (dict(headline(Study(rows)))["Fastest"] for rows in (cards[1:], cards))
+    assert (alone, both) == ("copy float 7.00 GB/s.", "copy float 7.00 GB/s on card 7.")

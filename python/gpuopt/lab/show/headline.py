@@ -25,7 +25,7 @@ from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import NARROWEST, flop_rate, folded, joined, significant, spread, terminal_width
 from gpuopt.lab.show import certainty
-from gpuopt.lab.show.sentences import family, fastest
+from gpuopt.lab.show.sentences import apart, family, fastest, places
 from gpuopt.lab.show.wording import about, excludes_one
 
 Lines = list[tuple[str, str]]  # a label and its text
@@ -77,26 +77,25 @@ def _named(names: Sequence[str], most: int = MOST_NAMED) -> str:
 
 
 def _fastest_line(groups: list[Group]) -> str:
-    group = max((group for group in groups if _best(group)), key=_size)
+    found = [(group, best) for group in groups if (best := _best(group))]
+    group, _ = max(found, key=lambda one: (_size(one[0]), -time_ms(one[1])))
     if len(groups) == 1:
         return _fastest(group)
-    short = dict(zip(map(id, groups), _apart([group.subject for group in groups]), strict=True))
+    short = dict(zip(map(id, groups), places(groups, _apart([group.subject for group in groups])), strict=True))
     elsewhere: dict[str, list[str]] = {}
     for other in groups:
         if other is not group:
             best = _best(other)
             elsewhere.setdefault(other.label(best) if best else "nothing", []).append(short[id(other)])
     told = [f"{_BARE_COMMA.sub(' ', name)} ({_named(subjects, 2)})" for name, subjects in elsewhere.items()]
-    return f"at {short[id(group)].replace(', ', ' ')}: {_fastest(group)} Elsewhere: {joined(told)}."
+    at = short[id(group)].replace(", ", " ")
+    return f"{f'at {at}: ' if at else ''}{_fastest(group)} Elsewhere: {joined(told)}."
 
 
 def _apart(subjects: list[str]) -> list[str]:
     """What tells the subjects apart: their parts between commas that are not all alike."""
-    parts = [subject.split(", ") for subject in subjects]
-    if len({len(part) for part in parts}) > 1 or len(set(subjects)) < len(subjects):
-        return subjects
-    differ = [index for index, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
-    return [", ".join(part[index] for index in differ) for part in parts]
+    parts = [tuple(subject.split(", ")) for subject in subjects]
+    return subjects if len({len(part) for part in parts}) > 1 else apart(parts)
 
 
 def _size(group: Group) -> float:
@@ -223,21 +222,22 @@ KINDS = {
     "FAST": "pays",
     "SLOW": "costs",
     "SAME": "makes no difference",
-    "MIXED": "differs by size",
+    "MIXED": "differs from case to case",
     "NOISY": "measured, not certified, about",
     "OPEN": "not told",
 }
 
 
 def _paper_line(groups: list[Group]) -> str:
-    workload = str(groups[0].first["workload"])
-    found = papers.of(workload)
+    workloads = dict.fromkeys(str(group.first["workload"]) for group in groups)
+    found = [(workload, paper) for workload in workloads for paper in papers.of(workload)]
     if not found:
-        return f"no paper measured {labels.of(workload).title or workload}."
+        return f"no paper measured {joined([labels.of(workload).title or workload for workload in workloads])}."
     by_paper = []
-    for paper in found:
+    for workload, paper in found:
         presets = {step.preset for step in paper.steps}
-        seen = [each for group in groups for each in _steps(group, presets)]
+        here = [group for group in groups if group.first["workload"] == workload]
+        seen = [each for group in here for each in _steps(group, presets)]
         if seen:
             bases = dict.fromkeys(each.over for each in seen)
             against = "each over the step before" if paper.ladder else f"over {_named(list(bases))}"
@@ -247,7 +247,8 @@ def _paper_line(groups: list[Group]) -> str:
         return " ".join(f"{paper}: {_by_kind(seen, most)}." for paper, seen in by_paper)
     if any(group.section(PAPER) for group in groups):
         return "one step of a paper ran alone, so none is held against another."
-    return f"no step of {joined([paper.short for paper in found])} was measured; `-v paper` measures them."
+    none = joined(list(dict.fromkeys(paper.short for _, paper in found)))
+    return f"no step of {none} was measured; `-v paper` measures them."
 
 
 def _steps(group: Group, presets: set[str]) -> list[_Seen]:

@@ -10,6 +10,7 @@ from gpuopt.lab.rows import conditions
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import ABSENT, Column, Forms, Line, Sheet, byte_count, joined, significant, spread
+from gpuopt.lab.show.sentences import apart, place_of
 from gpuopt.lab.show.tables import FLAG_MEANINGS
 
 COLUMNS = (
@@ -166,7 +167,12 @@ def headline(study: StudyRows) -> list[tuple[str, str]]:
         least = unit in ("ns", "us")
         if rate and (unit not in best or (rate < best[unit][0]) == least):
             best[unit] = (rate, row)
-    told = [f"{row['variant']} {element_name(row)} {significant(rate)} {unit}" for unit, (rate, row) in best.items()]
+    places = dict(zip(map(id, points), apart([place_of(row) for row in points]), strict=True))
+    told = [
+        f"{row['variant']} {element_name(row)} {significant(rate)} {unit}{f' on {place}' if place else ''}"
+        for unit, (rate, row) in best.items()
+        for place in [places[id(row)]]
+    ]
     families = dict.fromkeys(str(row["family"] or row["variant"]) for row in ran)
     flags = Counter(flag for row in ran for flag in row["flags"])
     doubts = [f"{count} {flag}" for flag, count in flags.most_common(MOST_FLAGS)]

@@ -6,7 +6,7 @@ they are the table's, or adjusted over all pairs that are told, and where there 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuopt import labels, papers
@@ -59,28 +59,40 @@ SAME_BYTES = 0.005  # declared bytes closer than this are called the same
 def sentences(study: StudyRows) -> list[str]:
     """A sentence for each summary row, in reading order; with several groups each names what sets its own apart."""
     groups = study.groups()
-    alike = len({group.subject for group in groups}) < len({(group.subject, group.sizes) for group in groups})
-    parts = [_facts(group, alike) for group in groups]
-    apart = [index for index, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
     out = []
-    for group, part in zip(groups, parts, strict=True):
-        place = ", ".join(part[index] for index in apart)
+    for group, place in zip(groups, places(groups, [group.subject for group in groups]), strict=True):
         out += [f"{place}: {text}" if place else text for text in _group(group)]
     return out
 
 
-def _facts(group: Group, by_sizes: bool) -> tuple[str, ...]:
-    """What may set a group apart from others; its sizes in full where names do not tell sizes apart."""
-    row = group.first
-    return (
-        group.device,
-        f"driver {row['driver']}",
-        group.subject,
-        group.sizes if by_sizes else "",
-        group.dtype,
-        f"cache state {group.cache_state}",
-        f"protocol {row['protocol']}",
+def places(groups: list[Group], subjects: Sequence[str]) -> list[str]:
+    """What sets each group apart from the others; their sizes in full where their subjects do not tell sizes apart."""
+    alike = len(set(subjects)) < len({(subject, group.sizes) for group, subject in zip(groups, subjects, strict=True)})
+    return apart(
+        [
+            (
+                *place_of(group.first),
+                str(group.first["workload"]),
+                subject,
+                group.sizes if alike else "",
+                group.dtype,
+                f"cache state {group.cache_state}",
+                f"protocol {group.first['protocol']}",
+            )
+            for group, subject in zip(groups, subjects, strict=True)
+        ]
     )
+
+
+def place_of(row: Row) -> tuple[str, str, str]:
+    """Where a row was measured: its device, its driver, and which of equal devices."""
+    return str(row["device"] or ""), f"driver {row['driver']}", f"unit {row['unit']}" if row["unit"] else ""
+
+
+def apart(facts: Sequence[tuple[str, ...]]) -> list[str]:
+    """What tells each one's facts from those of the others: these that are not all alike; empty where all are."""
+    differ = [index for index, column in enumerate(zip(*facts, strict=True)) if len(set(column)) > 1]
+    return [", ".join(each[index] for index in differ if each[index]) for each in facts]
 
 
 @dataclass(frozen=True)
