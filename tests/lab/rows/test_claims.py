@@ -10,7 +10,8 @@ import pytest
 import claims as made_up
 import study_rows
 from gpuopt.lab.rows import claims
-from gpuopt.lab.rows.claims import Finding, Number
+from gpuopt.lab.rows.claim_numbers import Number
+from gpuopt.lab.rows.claims import Finding
 from gpuopt.lab.rows.study_rows import StudyRows
 
 Rows = list[dict[str, Any]]

@@ -351,3 +351,13 @@ def test_of_two_sweeps_rows_that_no_pass_measured_together_have_no_verdict() -> 
 
     found = Study([*sweep("slow", "best", 5.0), *sweep("mid", "other", 3.0)]).speedup("mid", "slow")
     assert (found.mid, found.lo, found.verdict, found.refused) == (0.6, None, None, "no pass measured both")
+
+
+def test_a_peer_of_another_environment_is_not_said_to_lack_blocks() -> None:
+    """As where a library was upgraded between two sweeps into one file."""
+    now = {"env_hash": "now", "method": "rank", "clock": "wall"}
+    rows = [r | now | ({"env_hash": "before"} if r["role"] == "peer" else {}) for r in study_rows.rows()]
+    told = lines_of(Study(rows))["Fastest"]
+    assert "SciPy dia_array, the fastest peer (no verdict: they are of two environments)." in told
+    few = lines_of(Study([r | now | {"verdict": None} for r in study_rows.rows(3)]))["Fastest"]
+    assert "SciPy dia_array, the fastest peer (no verdict: too few blocks)." in few

@@ -26,10 +26,10 @@ from typing import Literal, get_args
 from gpuopt import papers
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, complete
+from gpuopt.lab.rows.claim_numbers import Number, compared_number
 from gpuopt.lab.rows.groups import Group, seconds_of
-from gpuopt.lab.rows.ratios import host_ratio, other_clock, ratio_between
+from gpuopt.lab.rows.ratios import other_clock
 from gpuopt.lab.rows.schema import Row, levels
-from gpuopt.lab.rows.schema import field as field_of
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.timing import statistics
 from gpuopt.papers.claims import Claim, Selector, Test
@@ -39,21 +39,8 @@ VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 EDGE = 1 + statistics.BAND_FLOOR  # a difference of less is none
 SAME = 1 + statistics.SAME_LIMIT
 NO_ROWS = "no rows of it"  # of what is compared: the claim's command would measure them
-TOO_FEW = "no 95 % interval: too few blocks"
+NO_INTERVAL = "no 95 % interval: "
 REFUSED = "its study gives no verdicts: "
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number with its 95 % interval; ``lo`` and ``hi`` are None where there is none."""
-
-    mid: float
-    lo: float | None = None
-    hi: float | None = None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        return None if self.lo is None or self.hi is None else (self.lo, self.hi)
 
 
 @dataclass(frozen=True)
@@ -74,11 +61,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Measured:
-    """A problem's number, why its study refuses verdicts, and when it was measured."""
+    """A problem's number, why its study refuses verdicts, when it was measured, and why there is no interval."""
 
     number: Number
     refused: str
     time: str
+    lacking: str
 
     @property
     def rank(self) -> tuple[bool, str]:
@@ -146,12 +134,13 @@ def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
                 failures[f"{failed['configuration']}: {failed['status']}: {failed['reason']}"] = None
                 failed_at[problem] = max(failed_at.get(problem, ""), str(failed["time_utc"] or ""))
                 continue
-            number = _number(claim.test, group, row, over)
+            number, lacking = compared_number(claim.test, group, row, over)
             if number is None and over is not None and other_clock(row, over):
                 failures["the two were timed by different clocks, and no pass has both by the host's"] = None
             if number is not None:
                 why = row["refused"] or (over["refused"] if over else None)
-                measured_of.setdefault(problem, []).append(_Measured(number, why or "", str(row["time_utc"] or "")))
+                one = _Measured(number, why or "", str(row["time_utc"] or ""), lacking)
+                measured_of.setdefault(problem, []).append(one)
     left = {key: [one for one in found if one.time >= failed_at.get(key, "")] for key, found in measured_of.items()}
     by_problem = {key: max(reversed(found), key=lambda each: each.rank) for key, found in left.items() if found}
     if not by_problem:
@@ -164,7 +153,9 @@ def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
     date = max(one.time for one in kept.values())[:10]
     if whys := dict.fromkeys(one.refused for one in kept.values() if one.refused):
         return Finding(claim, device, "undecided", ours, problems, REFUSED + "; ".join(whys), date)
-    return Finding(claim, device, verdict(claim, ours), ours, problems, "" if ours.interval else TOO_FEW, date)
+    whys = dict.fromkeys(one.lacking for one in kept.values() if one.number.interval is None)
+    reason = "" if ours.interval else NO_INTERVAL + "; ".join(whys)
+    return Finding(claim, device, verdict(claim, ours), ours, problems, reason, date)
 
 
 def _absent(test: Test, measured: Sequence[Sitting]) -> str:
@@ -231,67 +222,6 @@ def mean_over(numbers: Sequence[Number]) -> Number:
     if len(known) < len(ends):
         return Number(mid)
     return Number(mid, mean(lo for lo, _ in known), mean(hi for _, hi in known))
-
-
-# ---------------------------------------------------------------- numbers
-
-
-def _number(test: Test, group: Group | None, row: Row, over: Row | None) -> Number | None:
-    """The number that is compared; None where the rows do not tell it."""
-    if over is None:
-        return _positive(_quantity(row, test.quantity))
-    if test.quantity != "speedup":
-        above, below = _quantity(row, test.quantity), _quantity(over, test.quantity)
-        return None if above is None or below is None else _positive(_quotient(above, below))
-    if group is None:  # points are not interleaved: no blocks to pair
-        alike = (row["sizes"] or {}) == (over["sizes"] or {})
-        above, below = (_time(over), _time(row)) if alike else (_quantity(row, "gb_s"), _quantity(over, "gb_s"))
-        return None if above is None or below is None else _positive(_quotient(above, below))
-    own = ratio_between(group, row, over)
-    ratio = host_ratio(group, row, over) if own.across and own.lo is None else own
-    return None if ratio is None else _positive(_inverse(Number(ratio.mid, ratio.lo, ratio.hi)))
-
-
-def _positive(number: Number | None) -> Number | None:
-    """The number, where it and its interval are above 0 and finite: damaged rows may have others."""
-    if number is None or not (math.isfinite(number.mid) and number.mid > 0):
-        return None
-    ends = number.interval
-    if ends is None or not all(math.isfinite(end) and end > 0 for end in ends):
-        return Number(number.mid)
-    return number
-
-
-def _inverse(number: Number) -> Number:
-    lo, hi = (1 / number.hi, 1 / number.lo) if number.lo and number.hi else (None, None)
-    return Number(1 / number.mid if number.mid else math.inf, lo, hi)
-
-
-def _quotient(above: Number, below: Number) -> Number:
-    if not below.mid:
-        return Number(math.inf)
-    if above.interval is None or below.interval is None or min(*above.interval, *below.interval) <= 0:
-        return Number(above.mid / below.mid)
-    return Number(above.mid / below.mid, *statistics.divide(above.interval, below.interval))
-
-
-def _time(row: Row) -> Number | None:
-    return None if row["median_ms"] is None else Number(row["median_ms"], row["ci_lo_ms"], row["ci_hi_ms"])
-
-
-def _quantity(row: Row, name: str) -> Number | None:
-    """A rate or a share of a row, with the interval of its time."""
-    value, time = field_of(row, name), _time(row)
-    if not isinstance(value, (int, float)) or time is None:
-        return None
-    if name == "pct_bound" and row["pct_lo"] is not None and row["pct_hi"] is not None:
-        return Number(value, row["pct_lo"], row["pct_hi"])
-    if row["kind"] not in ("summary", "point") or not time.lo or not time.hi:
-        return Number(value)
-    slow, fast = time.mid / time.hi, time.mid / time.lo
-    return (
-        Number(value, value / fast, value / slow) if name == "latency_ns" else Number(value, value * slow, value * fast)
-    )
 
 
 # ---------------------------------------------------------------- rows

@@ -78,10 +78,7 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
         return inverse(ratio_between(group, reference, row))
     if across and not _are_earlier(row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0, across=True)
-    if other_environment(row, reference):
-        return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0)
-    if _other_baseline(group, row, reference):
-        why = "they were held against a baseline of two codes"
+    if why := _why_unpaired(group, row, reference):
         return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0, refused=why)
     refused = row["refused"] or reference["refused"]
 
@@ -122,7 +119,7 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
 
     if not other_clock(row, reference) or "wall" not in (row["clock"], reference["clock"]):
         return None
-    if other_environment(row, reference) or _other_baseline(group, row, reference):
+    if _why_unpaired(group, row, reference):
         return None
     own, other = times(row), times(reference)
     common = [block for block in own if block in other]
@@ -150,6 +147,13 @@ def why_elsewhere(group: Group, row: Row, base: Row) -> str | None:
         return "of another environment than the baseline"
     known, own = group.codes_of_baselines.get(id(row)), code_of(base)
     return "held against the baseline of other code" if known and own and own not in known else None
+
+
+def _why_unpaired(group: Group, row: Row, reference: Row) -> str | None:
+    """Why blocks of the two rows are not to be paired, None where they may be."""
+    if other_environment(row, reference):
+        return "they are of two environments"
+    return "they were held against a baseline of two codes" if _other_baseline(group, row, reference) else None
 
 
 def _other_baseline(group: Group, row: Row, reference: Row) -> bool:

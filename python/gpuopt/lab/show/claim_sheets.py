@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gpuopt import papers
-from gpuopt.lab.rows.claims import NO_ROWS, TOO_FEW, VERDICTS, Finding
+from gpuopt.lab.rows.claims import NO_INTERVAL, NO_ROWS, VERDICTS, Finding
 from gpuopt.lab.rows.table import Column, Forms, Line, Sheet, joined, significant, spread
 from gpuopt.lab.show.claim_devices import Findings, labels, selector, short_name
 from gpuopt.papers.claims import REASONS, Claim, PaperClaims
@@ -225,7 +225,7 @@ def markdown(paper: PaperClaims, found: Findings, only_measured: bool = False) -
 
 def verdict_text(found: Finding) -> str:
     """`holds`, `undecided: too few blocks`, `undecided: its study gives no verdicts: ...`."""
-    reason = TOO_FEW.partition(": ")[2] if found.reason == TOO_FEW else found.reason
+    reason = found.reason.removeprefix(NO_INTERVAL)
     return f"{found.verdict}: {reason}" if found.verdict == "undecided" and reason else found.verdict
 
 

@@ -26,7 +26,7 @@ from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import NARROWEST, flop_rate, folded, joined, significant, spread, terminal_width
 from gpuopt.lab.show import certainty
 from gpuopt.lab.show.sentences import apart, family, fastest, places
-from gpuopt.lab.show.wording import about, excludes_one
+from gpuopt.lab.show.wording import NO_VERDICT, about, excludes_one
 
 Lines = list[tuple[str, str]]  # a label and its text
 
@@ -201,7 +201,7 @@ def _over(told: Told, name: str, peer: str) -> str:
         return f"{name} takes {ours.slowdown} the time of {peer}"
     if ours.verdict == "SAME":
         return f"{name} is as fast as {peer}"
-    lacking = "not certified" if ours.verdict else "too few blocks for a verdict"
+    lacking = "not certified" if ours.verdict else f"{NO_VERDICT}: {ours.refused or 'too few blocks'}"
     return f"{name} was {about(ours)} {peer} ({lacking})"
 
 
