@@ -113,6 +113,25 @@ def test_a_point_that_fails_later_is_one_point(
     assert statuses() == ["ok"]
 
 
+def test_a_stored_failure_is_tried_again(
+    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One from after the point was built has the whole key, as a good row has."""
+    store = tmp_path / "rows.jsonl"
+
+    def full(*_: object) -> None:
+        raise gpuopt.DeviceMemoryError("the device is full")
+
+    def statuses() -> list[list[str]]:
+        made = survey([Point(READ, "float32", SMALL)], device=any_device, store=store)
+        return [[row["status"] for row in study.points] for study in (made, lab.Study.load(store))]
+
+    with monkeypatch.context() as busy:
+        busy.setattr(SurveyRun, "taken", full)
+        assert statuses() == [["runtime"]] * 2
+    assert statuses() == [["ok"]] * 2
+
+
 def stored(points: list[Question], device: gpuopt.Device, folder: Path) -> Iterator[lab.Study]:
     """The study of a survey of the points in both orders into one file, and that of its file, raw and compact."""
     store = folder / "rows.jsonl"

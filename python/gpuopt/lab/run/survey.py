@@ -134,7 +134,7 @@ class SurveyRun:
             candidate = point.candidate(self)
             fields = candidate.fields
             found = self.recorder.found(resume_key(candidate.fields), "point")
-            if found is None:
+            if found is None or found["status"] != "ok":  # what failed once may run today
                 self.recorder.keep(self.taken(candidate))
             if self.energy is not None:
                 with self.phases("energy"):
