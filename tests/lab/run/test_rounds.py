@@ -15,6 +15,8 @@ import pytest
 import gpuopt
 from gpuopt import Configuration, lab
 from gpuopt.audit import audit
+from gpuopt.lab.device import conditions
+from gpuopt.lab.rows.facts import NO_STATE
 from gpuopt.lab.run import rounds
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
@@ -91,6 +93,38 @@ def test_the_maximum_is_over_medians_of_rounds() -> None:
     found = ceilings.of_rows(rows).ceilings["dram.read"]
     assert found.configuration == "steady float32"
     assert found.apart == 0.0
+
+
+def test_the_flags_and_the_state_of_an_answer_are_those_of_most_rounds(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A device that holds its clocks down once it is warm, on a host that is busy from then on."""
+    warm, visits = [], []
+    again, visit = rounds._Asked.again, samplers.visit
+
+    def later(self: Any, run: SurveyRun) -> Any:
+        warm.append(True)
+        return again(self, run)
+
+    def counted(*given: Any) -> VisitSamples:
+        visits.append(True)
+        return visit(*given)
+
+    def state(*_: Any) -> Any:
+        return NO_STATE | ({"throttle": "thermal", "core_mhz": 500} if warm else {"throttle": "none", "core_mhz": 900})
+
+    monkeypatch.setattr(rounds._Asked, "again", later)
+    monkeypatch.setattr(samplers, "visit", counted)
+    monkeypatch.setattr(conditions, "device_state", state)
+    monkeypatch.setattr(conditions, "clocks_now", lambda *_: None)
+    monkeypatch.setattr(conditions.Sampler, "note", lambda _: {"others_load": 2.0 if warm else 0.0})
+    study = rounds.survey_in_rounds(POINTS[:1], device=any_device, store=tmp_path / "rows.jsonl")
+    (row,) = study.points
+    assert "throttled" in row["flags"]
+    assert (row["throttle"], row["core_mhz"], row["others_load"]) == ("thermal", 500, 2.0)
+    assert len(visits) == 2 * (rounds.ROUNDS - 1)  # a throttled visit is taken again, once
+    report = audit(tmp_path / "rows.jsonl")
+    assert report.ok, report.to_text()
 
 
 def failing_after(when: int, good: Callable[..., Any]) -> Callable[..., Any]:

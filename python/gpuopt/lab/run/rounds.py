@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from gpuopt._core import Error
 from gpuopt.lab.device.bandwidth import clock_step_ns
-from gpuopt.lab.device.environment import device_state
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.refusals import Conditions
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.run.blocks import throttled, timed
 from gpuopt.lab.run.candidates import Candidate, failure, rates
 from gpuopt.lab.run.survey import Question, SurveyRun
 from gpuopt.lab.timing import samplers, statistics
+from gpuopt.lab.timing.fields import Flag
 from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.problem import Work
 from gpuopt.progress import Bar
@@ -44,9 +47,9 @@ def survey_in_rounds(
 
     The first round verifies each result, as :func:`survey` does; later ones build the plan anew, with other buffers.
     Each visit is a row of kind ``block``, each answer a row of kind ``point``: the median of the rounds' medians, which
-    are its samples. Questions about the same data follow each other. Nothing is taken from an earlier run: a sitting is
-    one. Ctrl-C ends it early, with ``interrupted`` True and the answers so far. Raises UnsavedRowsError, as
-    :func:`survey` does.
+    are its samples, with the flags of most of them. Questions about the same data follow each other. Nothing is taken
+    from an earlier run: a sitting is one. Ctrl-C ends it early, with ``interrupted`` True and the answers so far.
+    Raises UnsavedRowsError, as :func:`survey` does.
     """
     workload = points[0].workload if points else ""
     run = SurveyRun(workload, select(device), PROTOCOLS["quick"], Recorder(store))
@@ -79,7 +82,7 @@ class _Asked:
     fields: Row = field(default_factory=Row)
     work: Work = field(default_factory=Work)
     first: Row = field(default_factory=Row)  # of the first round, with what only verification tells
-    medians: list[float] = field(default_factory=list)
+    visits: list[Row] = field(default_factory=list)
     at_s: list[float] = field(default_factory=list)
     error: Exception | None = None
 
@@ -94,8 +97,7 @@ class _Asked:
             self.error = error
             return
         self.at_s.append(begin)
-        self.medians.append(time_ms(row))
-        run.recorder.keep({**row, "kind": "block", "block": number, "order": place})
+        self.visits.append(run.recorder.keep({**row, "kind": "block", "block": number, "order": place}))
 
     def verified(self, run: SurveyRun) -> Row:
         """The first visit."""
@@ -112,9 +114,9 @@ class _Asked:
         )
         with run.phases("samples"):
             sampler.take(1)  # beside the one that each visit discards: its buffers are new
-            taken = samplers.visit(sampler, run.protocol)
-        state = device_state(run.device)
-        return {**timed(self.unbound(sampler), taken, throttled(state)), **state, "role": "variant"}
+            taken, state = run.conditions.watched(lambda: samplers.visit(sampler, run.protocol))
+        row: Row = {**timed(self.unbound(sampler), taken, throttled(state)), **state, **run.conditions.note()}
+        return row | {"role": "variant"}
 
     def unbound(self, sampler: samplers.Sampler) -> Candidate:
         """What the rows' fields are made of: the candidate, verified before, with this sampler."""
@@ -125,21 +127,41 @@ class _Asked:
         if self.error is not None:
             failed: Row = {**run.common, **(self.fields or self.point.fields()), **failure(self.error)}
             run.recorder.keep({**failed, "kind": "point", "role": "variant"})
-        elif self.medians:
+        elif self.visits:
             run.recorder.keep(self.answer())
 
     def answer(self) -> Row:
-        """The first round's row with the times of all rounds."""
+        """The first round's row with the times of all rounds, the flags of most of them, and what held in the middle
+        one."""
         batch, step = self.first["batch_n"] or 1, self.first["timer_ns"]
-        summary = statistics.summarise(self.medians, batch_n=batch, timer_ns=step, at_s=self.at_s)
-        median = summary["median_ms"]
-        row: Row = {**self.first, **summary, "kind": "point", "blocks": len(self.medians), "at_s": self.at_s}
-        of_visit = [flag for flag in self.first["flags"] if flag not in statistics.QUALITY_FLAGS]
-        row["flags"] = [*of_visit, *statistics.quality_flags(summary)]
-        row |= rates(self.unbound(samplers.Sampler(lambda count: [], "event")), median)
+        medians = [time_ms(row) for row in self.visits]
+        summary = statistics.summarise(medians, batch_n=batch, timer_ns=step, at_s=self.at_s)
+        middle = summary["median_ms"]
+        row: Row = {**self.first, **_state_over(self.visits), **summary, "kind": "point"}
+        row |= {"blocks": len(self.visits), "at_s": self.at_s}
+        row["flags"] = [*_flags_of_most(self.visits), *statistics.quality_flags(summary)]
+        row |= rates(self.unbound(samplers.Sampler(lambda count: [], "event")), middle)
         loads = (self.work.get("special") or {}).get("load")
-        row["latency_ns"] = median * 1e6 / loads if loads else None
+        row["latency_ns"] = middle * 1e6 / loads if loads else None
         return row
+
+
+def _flags_of_most(visits: Sequence[Row]) -> list[Flag]:
+    """The flags of more than half of the visits, but those that their medians earn anew. Twice the trips were timed in
+    the first round alone."""
+    seen: list[Flag] = [flag for row in visits for flag in row["flags"] if flag not in statistics.QUALITY_FLAGS]
+    return [flag for flag in dict.fromkeys(seen) if flag == "suspicious" or seen.count(flag) > len(visits) / 2]
+
+
+def _state_over(visits: Sequence[Row]) -> Row:
+    """The device and the machine in the middle one of the visits; it was throttled if most of them were."""
+    state = Conditions.of(visits).fields()
+    for name in ("core_mhz", "mem_mhz", "temp_c", "power_w"):
+        known = [value for row in visits if (value := row[name]) is not None]
+        state[name] = median(known) if known else None
+    held = "throttled" in _flags_of_most(visits)
+    alike = [row["throttle"] for row in visits if ("throttled" in row["flags"]) == held]
+    return state | {"throttle": Counter(alike).most_common(1)[0][0]}
 
 
 def shuffled(asked: Sequence[_Asked], order: random.Random) -> list[_Asked]:
