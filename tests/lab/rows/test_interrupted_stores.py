@@ -176,6 +176,36 @@ def test_a_file_that_goes_while_rows_are_written_to_it_has_all_of_them_again(tmp
     assert Store(made.path).problems == []
 
 
+@pytest.mark.parametrize("instead", ["nothing", "an older copy", "itself, cut short"])
+def test_rows_of_two_writers_are_all_there_again_whoever_writes_first(tmp_path: Path, instead: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    one, other = Store(path), Store(path)
+    one.append(make(block=0))
+    older = path.read_bytes()
+    other.append(make(block=1))
+    if instead == "itself, cut short":
+        path.write_bytes(older)
+    else:
+        path.rename(tmp_path / "elsewhere.jsonl")
+        if instead == "an older copy":
+            path.write_bytes(older)
+    one.append(make(block=2))
+    other.append(make(block=3))
+    one.append(make(block=4))
+    assert sorted(numbers(path)) == [0, 1, 2, 3, 4]
+    assert REMOVED in [damage.reason for damage in other.problems]
+
+
+def test_a_file_whose_rows_another_program_wrote_anew_keeps_them_once(tmp_path: Path) -> None:
+    made = Store(tmp_path / "rows.jsonl")
+    made.append_all([make(block=0), make(block=1)])
+    text = made.path.read_bytes().splitlines(keepends=True)
+    made.path.write_bytes(b"".join(text[::-1]))
+    made.append(make(block=2))
+    assert sorted(numbers(made.path)) == [0, 1, 2]
+    assert REMOVED not in [damage.reason for damage in made.problems]
+
+
 def test_a_place_that_takes_no_file_is_told_each_time() -> None:
     made = Store("/proc/rows.jsonl")
     for count in (1, 2):

@@ -117,6 +117,7 @@ def _begins_a_row(head: bytes) -> bool:
 
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
+_TAIL = 4096  # bytes by which a file is known again
 
 
 @checked
@@ -158,6 +159,7 @@ class Store:
         self._latest: dict[str, Row] = {}
         self._indexed: tuple[list[Sequence[Row]], int] = [], 0  # of which appends, and how many, ``_latest`` is
         self._end: int | None = None  # where the last row written here ends
+        self._mark = 0, b""  # where what was read or written last ends, and its last bytes
         # Lines whose writing began and is not known to have ended, and how many appends are in the file with them.
         self._begun: tuple[bytes, int] | None = None
         self.reload()
@@ -177,6 +179,7 @@ class Store:
         head = b""
         with self._mutex:
             self._look_for_begun()
+            self._mark = 0, b""
             try:
                 # A device such as /dev/null or /dev/full takes rows but has none, and may never end.
                 sink = self.path.is_char_device() or self.path.is_fifo()
@@ -194,6 +197,9 @@ class Store:
                         except ValueError as error:
                             torn = not line.endswith((b"\n", b"\r"))
                             problems.append(Damage(self.path, number, _TORN if torn else str(error)))
+                    end = file.tell()
+                    file.seek(max(0, end - _TAIL))
+                    self._mark = end, file.read(min(end, _TAIL))
             except OSError as error:
                 let_through(error)
                 if not isinstance(error, FileNotFoundError):
@@ -304,7 +310,7 @@ class Store:
         with suppressing(OSError), locked(self.path, _FLAGS) as file:  # the next write says why
             size = os.fstat(file.fileno()).st_size
             if size >= len(lines) and os.pread(file.fileno(), len(lines), size - len(lines)) == lines:
-                self._end = size
+                self._end, self._mark = size, (size, lines[-_TAIL:])
                 self._log = self._log[0], max(self._log[1], count)
         self._begun = None
 
@@ -319,8 +325,10 @@ class Store:
             if self._end is not None and there.st_size > self._end and stat.S_ISREG(there.st_mode):
                 self._note(SHARED)
             start = self._mend(fd)
-            if start == 0 and stat.S_ISREG(there.st_mode):
-                lines = self._gone() + lines
+            end, tail = self._mark
+            is_another = start == 0 or os.pread(fd, len(tail), end - len(tail)) != tail
+            if is_another and stat.S_ISREG(there.st_mode):
+                lines = self._gone(fd, start) + lines
             try:
                 written = os.write(fd, lines)
                 if written < len(lines):
@@ -332,16 +340,24 @@ class Store:
                     os.ftruncate(fd, start)
                 raise
             self._end = start + len(lines)
+            self._mark = self._end, lines[-_TAIL:]
         if is_new:  # a file is found after a power cut only once its directory is synced too
             files.sync_folder(self.path.parent)
 
-    def _gone(self) -> bytes:
-        """The lines of rows that were in a file which is there no more."""
+    def _gone(self, fd: int, size: int) -> bytes:
+        """The lines of rows that were in the file and are not in the one that is there now, which another writer may
+        have made. In a compact one, rows have no times."""
         appends, saved = self._log
+        known, there = no_templates(), set()
+        for line in os.pread(fd, size, 0).splitlines():
+            with suppressing(ValueError):
+                if line.strip() and (row := parse_line(line, self.path, known)) is not None:
+                    there |= {(row["row_id"], row["time_utc"]), (row["row_id"], None)}
         before = [row for rows in appends[:saved] for row in rows]
-        if before:
+        lacking = [row for row in before if (row["row_id"], None if known else row["time_utc"]) not in there]
+        if lacking:
             self._note(REMOVED)
-        return b"".join(map(_line, before))
+        return b"".join(map(_line, lacking))
 
     def _mend(self, fd: int) -> int:
         """Ends the file on a whole line and returns its size: what a killed writer left half-done is cut off."""
