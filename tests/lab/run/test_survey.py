@@ -15,9 +15,10 @@ from gpuopt import Configuration, ParameterError, _core, lab, problems
 from gpuopt.configuration import complete
 from gpuopt.lab.device import caches
 from gpuopt.lab.rows.compact import compact_file
+from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.run.candidates import Candidate, problem_fields, variant_candidate
 from gpuopt.lab.run.survey import Question, SurveyRun, survey
-from gpuopt.lab.timing.protocol import PhaseTimer
+from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer
 from gpuopt.lab.timing.statistics import MedianCI
 from gpuopt.workloads.microbench import points as asked
 from gpuopt.workloads.microbench import problem as made
@@ -234,6 +235,16 @@ def test_twice_the_work_takes_twice_the_time(
     (row,) = survey([Point(Configuration(loops.name), "float32", 1 << 15, trips=8)], device=any_device).points
     assert row["doubled"] == median
     assert ("suspicious" in row["flags"]) == flagged
+
+
+def test_times_that_the_clock_does_not_see_double_nothing(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = SurveyRun("microbench", any_device, PROTOCOLS["quick"], Recorder(None))
+    candidate = Point(Configuration("fma"), trips=4).candidate(run)
+    assert run.doubled(candidate) is not None
+    monkeypatch.setattr(candidate.sampler, "take", lambda count: [0.0] * count)
+    assert run.doubled(candidate) is None
 
 
 def test_bad_questions_name_the_fix(any_device: gpuopt.Device) -> None:

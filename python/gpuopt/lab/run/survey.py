@@ -148,7 +148,7 @@ class SurveyRun:
             warmed = samplers.warm_up(candidate.sampler, self.protocol)
         with self.phases("samples"):
             taken, state = self.conditions.watched(lambda: samplers.search_samples(candidate.sampler, self.protocol))
-            doubled = self.doubled(candidate) if candidate.doubled is not None else None
+            doubled = self.doubled(candidate)
         with self.phases("verify"):
             candidate.check()
         row: Row = {**timed(candidate, taken, throttled(state)), **state, **self.conditions.note()}
@@ -160,15 +160,19 @@ class SurveyRun:
         row["latency_ns"] = time_ms(row) * 1e6 / loads if loads else None
         return row | {"kind": "point", "role": "variant", "warmup_ms": warmed}
 
-    def doubled(self, candidate: Candidate) -> statistics.MedianCI:
-        """How many times the time of a run one of twice its work takes; both times include the launch."""
-        assert candidate.doubled is not None
+    def doubled(self, candidate: Candidate) -> statistics.MedianCI | None:
+        """How many times the time of a run one of twice its work takes; both times include the launch. None without
+        one, and where the clock shows no time for either."""
+        if candidate.doubled is None:
+            return None
         sampler = samplers.device_sampler(
             candidate.doubled, clock_step_ns(self.device.index), None, candidate.sampler.clock
         )
         ratios = []
         for _ in range(PAIRS):
             (once,), (twice,) = candidate.sampler.take(1), sampler.take(1)
+            if not (once > 0 and twice > 0):
+                return None
             ratios.append(twice / once)
         return statistics.ratio_ci(ratios)
 
