@@ -17,9 +17,11 @@ RATIOS, RATES = "Ratios of speeds", "Rates and shares"
 BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def sheet(paper: PaperClaims, found: Findings, only_measured: bool = False) -> Sheet:
+def sheet(paper: PaperClaims, found: Findings, only_measured: bool = False, whole: Findings | None = None) -> Sheet:
     """The table of one paper; without devices it has the claims and the commands that measure them. ``only_measured``
-    leaves out the lines of claims that no device has a number for; they are counted below all the same."""
+    leaves out the lines of claims that no device has a number for; they are counted below all the same. ``whole`` has
+    the devices too that have no column, for they have no number."""
+    everywhere = found if whole is None else whole
     about, called = papers.of_key(paper.key), labels(found)
     header = [
         f"{about.short}: {about.title}",
@@ -29,9 +31,15 @@ def sheet(paper: PaperClaims, found: Findings, only_measured: bool = False) -> S
     for claim in _chosen(paper, found, only_measured):
         line = _line(claim, [of[claim.id] for of in found.values()], remark(claim, found))
         sections.setdefault(claim.where, []).append(line)
-    footers = [("", text) for text in summaries(paper, found)]
-    footers += [(f"[{name}]", f"{command} ({told})") for name, command, told in commands(paper, found)]
+    footers = [("", text) for text in [*summaries(paper, found), *_without_numbers(found, everywhere)]]
+    footers += [(f"[{name}]", f"{command} ({told})") for name, command, told in commands(paper, everywhere)]
     return Sheet(columns(list(labels(found).values())), header, list(sections.items()), footers)
+
+
+def _without_numbers(found: Findings, everywhere: Findings) -> list[str]:
+    """Which devices have no number and so no column, a line each."""
+    called = labels(everywhere)
+    return [_device_line(device, called[device], of) for device, of in everywhere.items() if device not in found]
 
 
 def _chosen(paper: PaperClaims, found: Findings, only_measured: bool) -> list[Claim]:
@@ -202,11 +210,12 @@ def _device_line(device: str, label: str, found: Mapping[str, Finding]) -> str:
     return " · ".join(filter(None, [name, f"measured until {date}" if date else "nothing measured"]))
 
 
-def markdown(paper: PaperClaims, found: Findings, only_measured: bool = False) -> str:
+def markdown(paper: PaperClaims, found: Findings, only_measured: bool = False, whole: Findings | None = None) -> str:
     """The same table in Markdown, with the claims' own words in a column."""
+    everywhere = found if whole is None else whole
     about, chosen = papers.of_key(paper.key), _chosen(paper, found, only_measured)
     lines = [f"# {about.short}: what the paper claims", "", f"{about.title}. {about.citation}.", ""]
-    lines += [f"- {text}" for text in summaries(paper, found)] + [""]
+    lines += [f"- {text}" for text in [*summaries(paper, found), *_without_numbers(found, everywhere)]] + [""]
     heads = ["where", "claim", "known from", "printed", "on"]
     heads += [part for label in labels(found).values() for part in (label, "verdict")]
     lines += [_piped(heads), _piped(["---"] * len(heads))]
@@ -217,7 +226,7 @@ def markdown(paper: PaperClaims, found: Findings, only_measured: bool = False) -
             word = f"{each.verdict}: {claim.untested}" if claim.untested else verdict_text(each)
             cells += [" ".join(filter(None, [ours_forms(each)[0], _in_brackets(problems_text(each))])), word]
         lines.append(_piped(cells))
-    missing = [f"- `{command}` {told}" for _, command, told in commands(paper, found)]
+    missing = [f"- `{command}` {told}" for _, command, told in commands(paper, everywhere)]
     reasons = dict.fromkeys(claim.untested for claim in chosen if claim.untested)
     missing += [f"- {word}: {REASONS[word]}" for word in reasons if word]
     return "\n".join([*lines, "", *(["What was not measured:", "", *missing] if missing else [])]) + "\n"

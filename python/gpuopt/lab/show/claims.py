@@ -98,12 +98,16 @@ class Claims:
             raise ParameterError(
                 f"paper: {paper.key} is none of these; give one of {', '.join(one.key for one in self.papers)}"
             )
-        whole = {
+        whole = self._whole(paper)
+        told = {device: found for device, found in whole.items() if any(each.ours for each in found.values())}
+        return told or whole
+
+    def _whole(self, paper: data.PaperClaims) -> dict[str, dict[str, Finding]]:
+        """The same of all devices."""
+        return {
             device: {claim.id: found[paper.key, claim.id] for claim in paper.claims}
             for device, found in self.findings.items()
         }
-        told = {device: found for device, found in whole.items() if any(each.ours for each in found.values())}
-        return told or whole
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -131,7 +135,7 @@ class Claims:
         target = Path(directory)
         refuse_other_rows(target / ROWS_FILE)
         texts = {
-            f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper), only_measured)
+            f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper), only_measured, self._whole(paper))
             for paper in self.papers
         }
         texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._html(only_measured))
@@ -166,7 +170,7 @@ class Claims:
         return "".join(sheet.html() for sheet in self._sheets(only_measured))
 
     def _sheets(self, only_measured: bool = False) -> list[Sheet]:
-        made = [claim_sheets.sheet(paper, self.of(paper), only_measured) for paper in self.papers]
+        made = [claim_sheets.sheet(paper, self.of(paper), only_measured, self._whole(paper)) for paper in self.papers]
         if made:
             made[-1].footers += [("note", note) for note in self.notes]
         return made
