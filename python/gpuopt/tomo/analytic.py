@@ -200,22 +200,30 @@ class _Way(NamedTuple):
     """What each call warns of."""
 
 
-_ways: dict[int, dict[Any, _Way]] = {}  # by the operator itself: equality may be a subclass's own
+class _Known(NamedTuple):
+    """The ways of an operator."""
+
+    operator: weakref.ref[GeometricOperator]
+    ways: dict[Any, _Way]
+
+
+_known: dict[int, _Known] = {}  # by the operator's address: its equality may be a subclass's own
 _MOST_WAYS = 4  # of an operator are kept
 
 
 def _way(A: GeometricOperator, key: Any, make: Callable[[], _Way]) -> _Way:
     """What was made for an operator before, or is made now."""
-    known = _ways.get(id(A))
-    if known is None:
-        known = _ways[id(A)] = {}
-        weakref.finalize(A, _ways.pop, id(A), None).atexit = False
-    found = known.get(key)
+    known = _known.get(id(A))
+    if known is None or known.operator() is not A:  # another had its address, and a signal kept it from being dropped
+        weakref.finalize(A, _known.pop, id(A), None).atexit = False
+        known = _known[id(A)] = _Known(weakref.ref(A), {})
+    ways = known.ways
+    found = ways.get(key)
     if found is None:
         found = make()
-        if len(known) >= _MOST_WAYS:
-            known.clear()
-        known[key] = found
+        if len(ways) >= _MOST_WAYS:
+            ways.clear()
+        ways[key] = found
     for message, category in found.told:
         warn(message, category)
     return found
