@@ -203,3 +203,10 @@ def test_rows_of_a_slice_that_a_kernel_filters(
     A = gt.Projector(scan, volume, device=any_device)
     for given in (p, gpuopt.to_device(p, any_device)):
         np.testing.assert_allclose(np.asarray(gt.fbp(A, given)), expected, atol=0.02)
+
+
+def test_a_fan_is_less_than_half_a_turn() -> None:
+    assert np.isfinite(gt.ramp(315, 0.01, fan=True)).all()
+    with pytest.raises(ParameterError, match=r"^spacing: 316 columns of 0.01 rad are half a turn or more"):
+        gt.ramp(316, 0.01, fan=True)
+    assert gt.ramp(316, 0.01).shape == (316,)

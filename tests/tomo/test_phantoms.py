@@ -192,6 +192,8 @@ def test_raw_data_become_line_integrals() -> None:
         assert read.dtype == np.float64
         np.testing.assert_allclose(read, p, rtol=1e-12)
         assert gt.normalise(raw.astype(f"{order}f4"), dark + beam, dark).dtype == np.float32
+    halves = np.full((1, 5), 1000.0, np.float16)  # their own digits say nothing of the result's
+    assert gt.normalise(halves, 1333.0, 0.25)[0, 0] == pytest.approx(-math.log(999.75 / 1332.75), rel=1e-6)
     # A pixel without light, or below the dark level, gets the floor.
     np.testing.assert_allclose(gt.normalise(np.array([[0.0, -5.0]]), 100.0, 1.0, floor=1e-4), -math.log(1e-4))
 
@@ -237,6 +239,9 @@ def test_raw_data_become_line_integrals() -> None:
         (lambda: gt.Blob(1.0).integral(np.zeros((3, 1)), np.ones((3, 2, 4))), r"give \(3, n\) both"),
         (lambda: gt.sphere(3.0).sample(gt.Volume((2, 2)), 0), "supersample: 0"),
         (lambda: gt.sphere(3.0).project(gt.Volume((2, 2))), "geometry: it is a Volume; give a Geometry"),
+        (lambda: gt.sphere(3.0).sample(gt.Volume((2, 2)), dtype=np.uint8), "dtype: uint8 is not offered"),
+        (lambda: gt.shepp_logan(2).project(gt.parallel2d(4, 8), dtype=int), "dtype: int64 is not offered"),
+        (lambda: gt.shepp_logan(2).project(gt.parallel2d(4, 8), dtype=complex), "dtype: complex128 is not offered"),
         (lambda: gt.poisson_noise(np.zeros((2, 2)), 0), "photons: 0"),
         (lambda: gt.poisson_noise(np.ones((2, 2)), 9e18), r"^photons: 9e\+18 are more than can be counted"),
         (lambda: gt.poisson_noise(np.array([[np.nan]]), 10.0), "projections: axis 0 0, axis 1 0 holds NaN"),

@@ -37,7 +37,8 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
 
     h(0) = 1 / (4 d^2); h(n) = -1 / (pi n d)^2 for odd n and 0 for other even ones (Kak and Slaney, Principles of
     Computerized Tomographic Imaging, 1988, chapter 3, equation 61). d is in mm, the taps in 1/mm^2, float64. With
-    ``fan``, d is an angle in radians, and the taps are multiplied by (n d / sin(n d))^2. Raises ParameterError.
+    ``fan``, d is an angle in radians, and the taps are multiplied by (n d / sin(n d))^2; (columns - 1) d is then below
+    pi. Raises ParameterError.
 
     Examples
     --------
@@ -48,6 +49,10 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
     if not 1e-150 <= spacing <= 1e150:
         raise ParameterError(
             f"spacing: {spacing:g} is beyond what can be squared; give a distance of detector pixels, in mm or rad"
+        )
+    if fan and (columns - 1) * spacing >= np.pi:
+        raise ParameterError(
+            f"spacing: {columns} columns of {spacing:g} rad are half a turn or more; give less, or fewer columns"
         )
     _check_memory(columns)
     n = np.arange(columns)

@@ -61,10 +61,10 @@ class Phantom:
         return f"<Phantom: {len(self.bodies)} {'body' if len(self.bodies) == 1 else 'bodies'}>"
 
     def sample(self, volume: Volume, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
-        """The density in 1/mm on a volume, of its shape and of ``dtype``, at the centres of its voxels, or as the mean
-        over ``supersample`` points of a voxel along each axis. Raises ParameterError."""
+        """The density in 1/mm on a volume, of its shape and of ``dtype``, float32 or float64, at the centres of its
+        voxels, or as the mean over ``supersample`` points of a voxel along each axis. Raises ParameterError."""
         times = checks.count("supersample", supersample, _MOST_SAMPLES)
-        image = np.zeros(volume.shape, dtype=dtype)
+        image = np.zeros(volume.shape, dtype=real_dtype(dtype))
         slices, deep = (image, times) if volume.ndim == 3 else (image[np.newaxis], 1)
         _, rows, columns = slices.shape
         samples = _Samples(self.bodies, volume.refined(times))
@@ -99,18 +99,18 @@ class Phantom:
         *,
         device: Selector = None,
     ) -> np.ndarray:
-        """Exact projections of the shape ``geometry.shape`` and of ``dtype``: along the ray through a pixel's centre,
-        or as the mean over ``supersample`` rays of a pixel along each axis.
+        """Exact projections of the shape ``geometry.shape`` and of ``dtype``, float32 or float64: along the ray through
+        a pixel's centre, or as the mean over ``supersample`` rays of a pixel along each axis.
 
         Without a ``device`` NumPy computes them in fp64. A device (an index, a type such as "gpu", a part of its name,
         a Device) does so in fp64 too where it has it, to some 1e-12 of the largest, else in float32, to some 2e-4; it
-        takes float32 and float64, and ellipsoids and blobs. Raises ParameterError, with a device also UnsupportedError
-        and DeviceMemoryError."""
-        times = checks.count("supersample", supersample, _MOST_SAMPLES)
+        takes ellipsoids and blobs. Raises ParameterError, with a device also UnsupportedError and
+        DeviceMemoryError."""
+        times, kind = checks.count("supersample", supersample, _MOST_SAMPLES), real_dtype(dtype)
         if device is not None:
-            return self._on_device(as_geometry(geometry), times, real_dtype(dtype), select(device))
+            return self._on_device(as_geometry(geometry), times, kind, select(device))
         fine = as_geometry(geometry).refined(times)
-        found = np.empty(geometry.shape, dtype=dtype)
+        found = np.empty(geometry.shape, dtype=kind)
         rows, columns = geometry.detector.rows, geometry.detector.columns
         across = times if geometry.dimensions == 3 else 1
         some = list(bodies_on_device.parts(rows, columns, _RAYS_AT_ONCE // (times * across)))

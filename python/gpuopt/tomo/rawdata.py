@@ -51,9 +51,10 @@ def normalise(raw: np.ndarray, flat: Numbers, dark: Numbers = 0.0, floor: float 
         beam = level["flat"] - level["dark"]
         bad = ~((beam > 0) & np.isfinite(beam))
     _refuse_pixels("flat", bad, "not above dark, NaN or infinite")
+    wide = np.promote_types(counts.dtype, np.float64)  # NumPy 1 takes the dtype of counts where dark is a number
     for view in range(len(counts)):
         dark_here, beam_here = (a[view] if a.ndim == counts.ndim else a for a in (level["dark"], beam))
-        result[view] = -np.log(np.maximum((counts[view] - dark_here) / beam_here, floor))
+        result[view] = -np.log(np.maximum((counts[view].astype(wide) - dark_here) / beam_here, floor))
     return result
 
 
