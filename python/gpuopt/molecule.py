@@ -44,7 +44,7 @@ for _kind in (Contact, Grid, Molecule, Surface):
 
 _MOST_POINTS = 100_000_000
 _DIRECTION_BYTES = 80  # of a direction while a lattice is made
-_GRID_BYTES, _SURFACE_BYTES = 200, 100  # of a point while a grid or a surface is made
+_GRID_BYTES, _SURFACE_BYTES = 200, 210  # of a point while a grid or a surface is made
 _VALUES_AT_ONCE = 1 << 22
 _AT_ONCE = 10_000_000  # distances of points to planes
 _AS_NEAR = 1e-3  # A; coordinates of molecules have no more digits

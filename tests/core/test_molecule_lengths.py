@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -241,3 +242,16 @@ def test_a_density_at_which_no_point_is_free() -> None:
     with pytest.raises(ParameterError, match=r"^density: none of the points is free at 0.03 per square A; give"):
         surface_points(hidden, probe=0, density=0.03)
     assert len(surface_points(hidden, probe=0, density=3)) > 10
+
+
+def test_points_are_refused_where_memory_would_not_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    ball = Molecule([[0, 0, 0]], charge=[1], radius=[20])
+    tracemalloc.start()
+    try:
+        geometry.surface_points(ball, density=4.0)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    monkeypatch.setattr(geometry.host_memory, "free_bytes", lambda: taken - 1)
+    with pytest.raises(ParameterError, match="density: 20,106 points need"):
+        geometry.surface_points(ball, density=4.0)
