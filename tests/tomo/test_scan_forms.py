@@ -115,6 +115,37 @@ def test_subsets_and_finer_pixels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        (lambda scan: scan.refined(1 << 30), "times"),
+        (lambda scan: gt.sphere(5.0).project(scan.shifted(0, 1e300)), "u"),
+        (lambda scan: scan.shifted(0, -1e308), "u"),
+        (lambda scan: scan.shifted(0, 2e12), "u"),
+        (lambda scan: scan.shifted(-1e300, 0), "v"),
+    ],
+)
+def test_detectors_stay_within_the_limits_of_scans(name: str, change: Any, argument: str) -> None:
+    scan = SCANS[name]
+    if argument == "v" and scan.dimensions == 2:
+        assert change(scan).shape == scan.shape
+        return
+    with pytest.raises(ParameterError) as info:
+        change(scan)
+    assert info.value.argument == argument
+
+
+@pytest.mark.parametrize("spatial", [True, False])
+def test_pixels_stay_within_the_limits_of_scans(spatial: bool) -> None:
+    scan = gt.parallel3d(4, (3, 4), 1e-11) if spatial else gt.parallel2d(4, 4, 1e-11)
+    free = gt.from_astra(scan.to_astra())
+    for one in (scan, free):
+        assert one.refined(9).shape[-1] == 36
+        with pytest.raises(ParameterError, match=r"^times: .*1e-12"):
+            one.refined(11)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_view_angles(name: str) -> None:
     """Those that a scan was made with, wherever its detector lies; of free vectors, those of the way to the source."""
     scan = SCANS[name]

@@ -100,8 +100,8 @@ class Geometry(ABC):
         """The same scan with its detector ``v`` rows and ``u`` columns further on; in 2D along u alone. Raises
         ParameterError."""
         d, (v, u) = self.detector, (checks.number("v", v, "rows"), checks.number("u", u, "columns"))
-        v_offset = d.v_offset + (v * d.dv if self.dimensions == 3 else 0.0)
-        return replace(self, detector=replace(d, v_offset=v_offset, u_offset=d.u_offset + u * d.du))
+        v_offset = checks.place("v", d.v_offset + v * d.dv) if self.dimensions == 3 else d.v_offset
+        return replace(self, detector=replace(d, v_offset=v_offset, u_offset=checks.place("u", d.u_offset + u * d.du)))
 
     def subset(self, views: Indices) -> Geometry:
         """The scan of some views: whole numbers in any order, a slice or a mask. Raises ParameterError."""

@@ -109,26 +109,30 @@ class Vectors(ReadOnly, Geometry):
     @checked
     def refined(self, times: int) -> Vectors:
         times = checks.count("times", times)
-        rows = times if self.dimensions == 3 else 1
-        finer = self.free._replace(
-            column=checks.frozen(self.free.column / times), row=checks.frozen(self.free.row / rows)
-        )
-        return replace(self, detector=self.detector.refined(times, self.dimensions), free=finer)
+        detector = self.detector.refined(times, self.dimensions)
+        column, row = self.free.column / times, self.free.row / (times if self.dimensions == 3 else 1)
+        for step in (column, row):
+            short = np.linalg.norm(step, axis=1) < checks.SHORTEST
+            _views("times", short, f"a pixel's pitch is below {checks.SHORTEST:g} mm")
+        finer = self.free._replace(column=checks.frozen(column), row=checks.frozen(row))
+        return replace(self, detector=detector, free=finer)
 
     @checked
     def shifted(self, v: float, u: float) -> Vectors:
         _, centre, column, row = self.free
         down, u = checks.number("v", v, "rows"), checks.number("u", u, "columns")
-        if self.dimensions == 3:  # a slice stays in its plane
-            centre = centre + down * row
-        along = u * column
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all is refused below
+            if self.dimensions == 3:  # a slice stays in its plane
+                centre = _at_hand("v", centre + down * row)
+            along = _at_hand("u", u * column)
         if self.arc is not None:
             pitch = np.linalg.norm(column, axis=1, keepdims=True)
             inwards = self.free.normals() / np.linalg.norm(self.free.normals(), axis=1, keepdims=True)
             angle = u * pitch / self.arc
             along = self.arc * (np.sin(angle) * column / pitch + 2 * np.sin(angle / 2) ** 2 * inwards)
             column = np.cos(angle) * column + np.sin(angle) * pitch * inwards
-        moved = self.free._replace(centre=checks.frozen(centre + along), column=checks.frozen(column))
+        centre = _at_hand("u", centre + along)
+        moved = self.free._replace(centre=checks.frozen(centre), column=checks.frozen(column))
         return replace(self, free=moved)
 
     def _take(self, index: np.ndarray) -> Vectors:
@@ -171,6 +175,13 @@ def _checked(table: Float64Array) -> Float64Array:
     beyond = np.abs(table).max(axis=1) > checks.LONGEST
     _views("vectors", beyond, f"an entry is beyond {checks.LONGEST:g} mm")
     return table
+
+
+def _at_hand(name: str, places: Float64Array) -> Float64Array:
+    """``places`` (views, 3), where ``name`` moved the detector to. Raises ParameterError for those out of range."""
+    beyond = ~(np.abs(places).max(axis=1) <= checks.LONGEST)
+    _views(name, beyond, f"it moves the detector beyond {checks.LONGEST:g} mm; give less")
+    return places
 
 
 def _of_table(table: Float64Array, det: Counts, kind: str, dimensions: int) -> Vectors:
