@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -38,6 +39,20 @@ def test_nothing_given_is_changed_and_starts_continue(
     assert np.asarray(single) is single.image
     assert np.array(single, dtype=float).dtype == np.float64
     assert "after 3 iterations, residual" in repr(single)
+
+
+def test_images_are_copied_as_numpy_says(any_device: gpuopt.Device) -> None:
+    """An array without a copy is the image itself, or there is none."""
+    A = gt.NumpyProjector(gt.parallel2d(6, 8), gt.Volume((8, 8)))
+    found = gt.sirt(A, A(np.ones((8, 8))), 1)
+    assert found.__array__(copy=False) is found.__array__(np.float64, copy=False) is found.image
+    assert found.__array__(copy=True) is not found.image
+    there = dataclasses.replace(found, image=gpuopt.to_device(found.image, any_device))
+    assert there.__array__(np.float32, copy=True).dtype == np.float32
+    np.testing.assert_array_equal(np.asarray(there), found.image)
+    for one, dtype in ((found, np.float32), (there, None)):
+        with pytest.raises(ParameterError, match=r"^copy: "):
+            one.__array__(dtype, copy=False)
 
 
 @pytest.mark.parametrize(("algorithm", "options"), ALL)

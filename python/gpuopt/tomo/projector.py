@@ -77,10 +77,10 @@ class _Shared:
 class Projector(GeometricOperator[Any]):
     """The projection of a volume by a scan, ``A(x)``, and its transpose, ``A.T(p)``.
 
-    Takes float32 arrays, of NumPy or of the operator's device, and returns the kind it was given; arrays of the device
-    are never copied to the host. Kernels, subsets of views and work arrays are prepared once and kept. So are the sums
-    of rows and columns that SIRT divides by, unless there is a ``memory_limit`` or they take more than a sixteenth of
-    the device's memory.
+    Takes float32 arrays, of NumPy or of the operator's device, and returns the kind it was given; unless data stay in
+    the host's memory, ``A(x)`` and ``A.T(p)`` copy no array of the device to it. Kernels, subsets of views and work
+    arrays are prepared once and kept. So are the sums of rows and columns that SIRT divides by, unless there is a
+    ``memory_limit`` or they take more than a sixteenth of the device's memory.
 
     Parameters
     ----------

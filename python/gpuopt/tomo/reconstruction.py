@@ -58,9 +58,15 @@ class Reconstruction(Generic[Given]):
         return len(self.residuals)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
-        image = self.image if isinstance(self.image, np.ndarray) else self.image.to_numpy()
+        image = self.image
+        if not isinstance(image, np.ndarray):
+            return image.__array__(dtype, copy)
         found = np.asarray(image, dtype=dtype)
-        return found.copy() if copy and found is image else found
+        if found is image:
+            return found.copy() if copy else found
+        if copy is not None and not copy:
+            raise ParameterError(f"copy: the image is {image.dtype}, so that {found.dtype} is a copy; leave it out")
+        return found
 
     def __repr__(self) -> str:
         last = f", residual {self.residuals[0]:.4g} -> {self.residuals[-1]:.4g}" if self.iterations else ""

@@ -22,7 +22,7 @@ from gpuopt.tomo.rawdata import normalise
 from gpuopt.tomo.scan_source import Source, check_memory, mean_of
 from gpuopt.tomo.tiff_stacks import SIGNATURES, TiffStack
 
-_USER_BLOCKS = (0, 512, 1024, 2048)  # where HDF5 may begin
+_USER_BLOCK = 512  # bytes: HDF5 begins at 0, or at this times a power of two
 
 
 @checked
@@ -254,13 +254,15 @@ def _source(path: Path) -> Source:
     if is_folder(path):
         return TiffStack(path)
     with opened(path) as file:
-        for begin in _USER_BLOCKS:
-            file.seek(begin)
-            head = file.read(len(SIGNATURE))
+        begin, head = 0, file.read(len(SIGNATURE))
+        if head.startswith(SIGNATURES):
+            return TiffStack(path)
+        while head:
             if head == SIGNATURE:
                 return DataExchange(path)
-            if begin == 0 and head.startswith(SIGNATURES):
-                return TiffStack(path)
+            begin = max(_USER_BLOCK, 2 * begin)
+            file.seek(begin)
+            head = file.read(len(SIGNATURE))
     raise FormatError(path, None, "it is neither HDF5 nor TIFF; give a Data Exchange file, or TIFFs")
 
 
