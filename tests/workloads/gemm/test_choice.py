@@ -102,6 +102,23 @@ def test_a_batch_has_one_launch() -> None:
     assert (one, many) == (4, 1)
 
 
+def test_what_makes_no_copies() -> None:
+    facts = {"name": "H200", "vendor": "NVIDIA Corporation", "architecture": "sm_90"}
+    limits = {"local_bytes": 48 << 10, "max_work_group_size": 1024, "extensions": ["cl_nv_device_attribute_query"]}
+    gpu, cpu = (
+        cast(Device, SimpleNamespace(type=kind, compute_units=132, clock_mhz=1980, **facts, **limits))
+        for kind in ("gpu", "cpu")
+    )
+    sizes, kind = choice.Sizes(1, 4000, 4000, 4001), np.dtype("float32")
+    listed = [one.configuration for one in choice.explain(gpu, kind, sizes)]
+    assert listed[0].parameters["PASS"]
+    found = choice.without_copies(gpu, kind, sizes, listed[0])
+    assert found is not None
+    assert found == next(one for one in listed if not one.parameters["PASS"])
+    assert choice.without_copies(gpu, kind, sizes, found) is None
+    assert choice.without_copies(cpu, kind, sizes, listed[0]) is None
+
+
 def test_a_users_record_stands_above_the_model(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     if device.type != "cpu":
         pytest.skip("a GPU's model has tests of its own")

@@ -11,6 +11,7 @@ import pytest
 import gpuopt
 from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core
 from gpuopt import records as tuned_records
+from gpuopt.configuration import complete
 from gpuopt.selection import reads_ptx
 from gpuopt.workloads.gemm import precision
 from gpuopt.workloads.gemm import reference as oracle
@@ -92,6 +93,27 @@ def test_a_probe_that_fails_is_a_reason(any_device: gpuopt.Device, monkeypatch: 
     assert len(tried) == 2 + len(["fp16x3", "bf16x6", "bf16x9"])
 
 
+@pytest.mark.usefixtures("asked_anew")
+@pytest.mark.parametrize("kind", [_core.DeviceMemoryError, _core.Error])
+def test_a_probe_that_cannot_run_now_is_no_reason(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    monkeypatch.setattr(precision, "reads_ptx", lambda device: True)
+    monkeypatch.setattr(precision, "_WORTH_SPLITTING", 0)
+    prepared = _core.prepare_gemm
+
+    def full(*arguments: Any) -> Any:
+        raise kind("it cannot run now")
+
+    monkeypatch.setattr(_core, "prepare_gemm", full)
+    with pytest.raises(kind, match="it cannot run now"):
+        gpuopt.gemm(A, B, precision="tf32x3", device=any_device)
+    if kind is _core.DeviceMemoryError:
+        close(gpuopt.gemm(A, B, precision="fast_fp32", device=any_device), A, B)
+    monkeypatch.setattr(_core, "prepare_gemm", lambda *some: prepared(*some[:-2], PLAIN.variant, PLAIN.parameters))
+    assert precision.refusal(any_device, "tf32x3") is None
+
+
 def test_small_products_are_not_split(any_device: gpuopt.Device) -> None:
     float32 = np.dtype(np.float32)
     assert precision.fallbacks(any_device, float32, "fast_fp32", multiplications=1e6) == [
@@ -154,6 +176,32 @@ def test_numbers_that_do_not_fit_go_another_way(any_device: gpuopt.Device, monke
     assert tried == ["tile", "naive"]
     with pytest.raises(ArrayError, match="out: its shape"):
         gpuopt.gemm(A, B, out=np.empty((1, 1), np.float32), device=any_device)
+
+
+@pytest.mark.parametrize("asked", [{}, {"precision": "fast_fp32"}])
+def test_operands_whose_copies_the_memory_does_not_hold(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    """A plain product, and "fast_fp32", go on without copies; one whose variant was named does not."""
+    computed, tried = _core.gemm, []
+    copying = complete("gemm", Configuration("register_tile", PASS=1))
+    where = "gpuopt.workloads.gemm.operation."
+    monkeypatch.setattr(where + "fallbacks", lambda *arguments: [Configuration("tile"), copying])
+    monkeypatch.setattr(where + "_of_shape", lambda *arguments: copying)
+    monkeypatch.setattr(where + "without_copies", lambda *arguments: PLAIN if arguments[-1] == copying else None)
+
+    def full(*arguments: Any) -> Any:
+        tried.append(arguments[-2])
+        if arguments[-2] != PLAIN.variant:
+            raise _core.DeviceMemoryError("A, turned, takes more bytes than are free")
+        return computed(*arguments)
+
+    monkeypatch.setattr(_core, "gemm", full)
+    close(gpuopt.gemm(A, B, **asked, device=any_device), A, B)
+    assert tried == [*(["tile"] if asked else []), "register_tile", "naive"]
+    for named in ({"variant": copying}, {"precision": "tf32"}):
+        with pytest.raises(_core.DeviceMemoryError, match="A, turned"):
+            gpuopt.gemm(A, B, **named, device=any_device)
 
 
 def test_a_prepared_plan_goes_another_way(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,6 +132,15 @@ def explain(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> list[Estimate
     return sorted(listed, key=lambda estimate: estimate.seconds)
 
 
+def without_copies(device: Device, dtype: np.dtype[Any], sizes: Sizes, taken: Configuration) -> Configuration | None:
+    """Return the fastest that makes no copy of an operand, where the one that was ``taken`` does so on a GPU and there
+    is one."""
+    if device.type != "gpu" or not taken.parameters.get("PASS"):
+        return None
+    listed = (one.configuration for one in explain(device, dtype, sizes))
+    return next((one for one in listed if not one.parameters.get("PASS")), None)
+
+
 def _peaks(device: Device, dtype: np.dtype[Any]) -> tuple[float, float]:
     """Multiply-adds' flops a second of a unit, and bytes a second of the device."""
     peak = _FLOPS_A_CLOCK * (device.clock_mhz or 1500) * 1e6 * 4 / dtype.itemsize

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import ArrayError, Device, DeviceArray, Prepared
+from gpuopt._core import ArrayError, Device, DeviceArray, DeviceMemoryError, Prepared
 from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, levels_of
 from gpuopt.remembered import remembered
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.gemm.choice import Sizes
+from gpuopt.workloads.gemm.choice import Sizes, without_copies
 from gpuopt.workloads.gemm.choice import chosen as chosen_of
-from gpuopt.workloads.gemm.precision import fallbacks
+from gpuopt.workloads.gemm.precision import FAST_FP32, fallbacks
 
 
 @checked
@@ -84,8 +84,9 @@ def gemm(  # long: half of it is what users read of its arguments
     numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
     before: Sequence[Configuration]
+    sizes = Sizes(batch, m, n, k, transpose_a, transpose_b)
     if precision is None:
-        before, last = (), _of_shape(chosen, dtype, variant, Sizes(batch, m, n, k, transpose_a, transpose_b))
+        before, last = (), _of_shape(chosen, dtype, variant, sizes)
     else:
         *before, last = fallbacks(chosen, dtype, precision, variant, batch * m * n * k)
 
@@ -95,9 +96,17 @@ def gemm(  # long: half of it is what users read of its arguments
         return result
 
     for configuration in before:
-        with suppress(ArrayError):  # these operands do not fit its short numbers; any other error is raised again below
+        # These operands do not fit its short numbers, or their parts the memory; others are raised again below.
+        with suppress(ArrayError, DeviceMemoryError):
             return product(configuration)
-    return product(last)
+    try:
+        return product(last)
+    except DeviceMemoryError:
+        free = variant is None and precision in (None, FAST_FP32)
+        leaner = without_copies(chosen, dtype, sizes, last) if free else None
+        if leaner is None:
+            raise
+    return product(leaner)
 
 
 def prepare_gemm(

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, Error, ParameterError
+from gpuopt._core import ArrayError, Device, DeviceMemoryError, KernelBuildError, ParameterError, UnsupportedError
 from gpuopt.checked import unsupported
 from gpuopt.configuration import NATIVE, Configuration, complete, variants
 from gpuopt.resolution import resolve
 from gpuopt.selection import reads_ptx
+from gpuopt.signals import let_through
 
 FAST_FP32 = "fast_fp32"
 
@@ -117,12 +118,21 @@ def fallbacks(
 def _like_fp32(device: Device, narrow: bool) -> Iterator[str]:
     """The precisions with float32's accuracy that the device computes correctly."""
     fitting = (name for name, form in FORMS.items() if not form.error and form.narrow == narrow)
-    return (name for name in fitting if refusal(device, name) is None)
+    return (name for name in fitting if _computes(device, name))
+
+
+def _computes(device: Device, precision: str) -> bool:
+    """Whether a device offers ``precision``; not now, where its memory does not hold the small product."""
+    try:
+        return refusal(device, precision) is None
+    except DeviceMemoryError:
+        return False
 
 
 def refusal(device: Device, precision: str) -> str | None:
     """Return why a device does not offer ``precision``, None where it does. Found out once in a process: a small
-    product is built, run and compared with fp64."""
+    product is built, run and compared with fp64. Raises DeviceMemoryError, OpenCLError where that cannot be found out
+    now."""
     return _refusal(device.index, precision)
 
 
@@ -135,7 +145,8 @@ def _refusal(index: int, precision: str) -> str | None:
         return "there is no kernel for tensor cores"
     try:
         worst = _probe(device, _configuration(device, precision, None))
-    except Error as error:
+    except (ArrayError, KernelBuildError, ParameterError, UnsupportedError) as error:  # others may pass
+        let_through(error)
         return f"{device.name} does not run it: {error}"
     allowed = FORMS[precision].tolerance(_PROBE[2])
     if not worst <= allowed:  # NaN too
