@@ -10,7 +10,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared, ProjectorPlan
 from gpuopt.checked import checked
-from gpuopt.configuration import Configuration, table_of
+from gpuopt.configuration import Configuration, complete, table_of
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import checks
@@ -91,7 +91,20 @@ def _scan_and_configuration(
     scan = kernel_geometry(geometry, volume)
     known = input_properties_of(scan, volume)
     input_properties = {name: functools.partial(known.get, name) for name in known}
-    return scan, resolve("tomography", device, "float32", variant, input_properties)
+    found = resolve("tomography", device, "float32", variant, input_properties)
+    if (
+        variant is None
+        and "images" in table_of("tomography")[found.variant].needs
+        and not _fits_images(geometry, device)
+    ):
+        found = complete("tomography", Configuration("buffer"))
+    return scan, found
+
+
+def _fits_images(geometry: Geometry, device: Device) -> bool:
+    """Whether a device has images as large as the detector."""
+    wide, high = device.image2d_max
+    return device.image_support and geometry.detector.columns <= wide and geometry.detector.rows <= high
 
 
 def whole_configuration(

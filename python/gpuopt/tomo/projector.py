@@ -89,7 +89,8 @@ class Projector(GeometricOperator[Any]):
     pair
         "exact": Joseph's method (IEEE Trans. Med. Imaging 1, 192, 1982) and its transpose, with the same weights up to
         rounding, which CGLS needs. "fast": in place of the transpose a back projection voxel by voxel, in a fifth of
-        the time; on GPUs it interpolates in texture units, which round places between pixels to 1/256.
+        the time; on GPUs it interpolates in texture units, which round places between pixels to 1/256, unless the
+        detector is larger than their images.
     device
         Where to run; see :func:`gpuopt.use`.
     memory_limit
