@@ -227,6 +227,7 @@ def _kept(target: Path, aside: Path | None) -> Iterator[None]:
     if aside is None:
         yield
         return
+    before = os.stat(target)
     try:
         os.link(target, aside)
     except FileExistsError:
@@ -236,8 +237,9 @@ def _kept(target: Path, aside: Path | None) -> Iterator[None]:
         shutil.copy2(target, aside)
     try:
         yield
-    except Exception:
-        aside.unlink()
+    except BaseException:
+        if os.path.samestat(before, os.stat(target)):  # else it was replaced, and the other name is all that is left
+            aside.unlink()
         raise
 
 

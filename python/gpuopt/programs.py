@@ -101,6 +101,7 @@ def _run(path: Path) -> dict[str, object]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        let_through(error)
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         what = f"{type(error).__name__}: {said}" if said else type(error).__name__
         raise ParameterError(f"{_place(path, whole, error)}: {what} (`gpuopt --traceback` shows the rest)") from error
@@ -128,7 +129,7 @@ def files_of(path: Path, kernels: Mapping[str, Kernel]) -> list[Path]:
 
 def _modules_of(path: Path) -> Iterator[Path]:
     folder = path.resolve().parent
-    names = list(sys.modules)
+    names = [name for name in sys.modules if name != "__main__"]  # gpuopt's own, which a script starts without a spec
     roots = {name for name in names if "." not in name and _found_in({str(folder)}, name)}
     for name in names:
         if name.partition(".")[0] in roots:

@@ -86,6 +86,27 @@ def test_what_stood_there_is_kept_aside(tmp_path: Path, monkeypatch: pytest.Monk
     assert content(tmp_path) == {"a": b"new", "b": b"old"}
 
 
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_an_interruption_keeps_one_of_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool, replaced: bool
+) -> None:
+    path, replace = tmp_path / "a", os.replace
+
+    def interrupted(source: Path, target: Path) -> None:
+        if replaced:
+            replace(source, target)
+        raise KeyboardInterrupt
+
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "replace", interrupted)
+    if not links:
+        monkeypatch.setattr(os, "link", full)
+    with pytest.raises(KeyboardInterrupt):
+        files.write(path, [b"new"], aside=tmp_path / "b")
+    assert content(tmp_path) == ({"a": b"new", "b": b"old"} if replaced else {"a": b"old"})
+
+
 def test_what_stands_aside_already_stays(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_bytes(name.encode())
