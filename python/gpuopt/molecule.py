@@ -143,8 +143,8 @@ def at_atoms(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Surfac
 
     ``height`` is minus the atom's depth: the molecule's own where it has one, else as in :func:`with_depth`.
     ``normals`` are those of the points of ``surface`` that are nearest by the same measure, None where it has none. Of
-    several that are as near within 0.001 A, as all points on a bare atom are, the mean is taken; where these cancel,
-    the direction from the molecule's centre. Raises ParameterError for a probe out of range.
+    several that are as near within 0.001 A, as all points on a bare atom are, the mean of the known ones is taken;
+    where these cancel, the direction from the molecule's centre. Raises ParameterError for a probe out of range.
 
     Examples
     --------
@@ -171,10 +171,11 @@ def _take_means(
     for start in range(0, len(normals), _ATOMS_AT_ONCE):
         chunk = slice(start, start + _ATOMS_AT_ONCE)
         for i, tied in enumerate(tree.query_ball_point(molecule.xyz[chunk], distance[chunk] + _AS_NEAR), start):
-            if len(tied) < 2:
+            known = of_points[tied][~np.isnan(of_points[tied]).any(axis=1)].astype(np.float64)
+            if len(tied) < 2 or not len(known):
                 continue
-            total = of_points[tied].astype(np.float64).sum(axis=0)
-            if np.linalg.norm(total) < _CANCELLED * len(tied):
+            total = known.sum(axis=0)
+            if np.linalg.norm(total) < _CANCELLED * len(known):
                 total = away[i]
             if length := float(np.linalg.norm(total)):
                 normals[i] = total / length

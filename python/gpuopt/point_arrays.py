@@ -50,7 +50,8 @@ def kept(given: Any, array: np.ndarray) -> np.ndarray:
 def _is_written(array: np.ndarray) -> bool:
     """Whether somebody may write to an array's memory: through it, what it is a view of, or what owns the memory. A
     buffer that is read-only may be a view of one that is not, and the file of a mapping may change: only arrays and
-    bytes are known not to be written to."""
+    bytes are known not to be written to. NumPy does not tell of another view that was taken before an array was made
+    read-only, and through which it may still be written to."""
     owner: Any = array
     while isinstance(owner, np.ndarray | memoryview):
         if isinstance(owner, np.ndarray) and owner.flags.writeable:

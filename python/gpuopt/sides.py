@@ -133,8 +133,8 @@ def bodies(molecule: Molecule) -> tuple[np.ndarray, np.ndarray]:
     """Positions (n, 3) and radii (n,) of the atoms with a radius above zero, float64."""
     if molecule.radius is None or not molecule.radius.any():
         raise ArrayError("radius: no atom has one, so there is no surface; give radii in A")
-    bodies = np.flatnonzero(molecule.radius)
-    return molecule.xyz[bodies].astype(np.float64), molecule.radius[bodies].astype(np.float64)
+    some = np.flatnonzero(molecule.radius)
+    return molecule.xyz[some].astype(np.float64), molecule.radius[some].astype(np.float64)
 
 
 def standing(surface: Surface, probe: float) -> np.ndarray:

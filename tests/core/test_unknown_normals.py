@@ -68,6 +68,18 @@ def test_a_picture_shows_all_points(some: Surface) -> None:
     assert drawn[0] == drawn[1]
 
 
+def test_the_mean_of_points_that_are_as_near_is_of_those_that_are_known(some: Surface) -> None:
+    """All points of a ball are as near to its middle."""
+    faces = ConvexHull(some.points).simplices
+    normals = np.full((len(some), 3), np.nan)
+    normals[5] = [0, 0, 1]
+    np.testing.assert_allclose(geometry.at_atoms(BALL, Surface(some.points, normals, faces)).normals, [[0, 0, 1]])
+    normals[5] = np.nan
+    found = geometry.at_atoms(BALL, Surface(some.points, normals, faces)).normals
+    assert found is not None
+    assert np.isnan(found).all()
+
+
 def test_an_energy_with_salt_names_the_atom() -> None:
     atoms = Molecule([[0.0, 0, 0], [0, 0, 1], [0, 0, 2]], [0, 0, 1], [4.0, 1, 1])
     whole = geometry.surface_points(atoms)
