@@ -119,6 +119,37 @@ def test_subsets_by_mask_and_by_number(any_device: gpuopt.Device) -> None:
     assert A.subset(mask) is A.subset(np.flatnonzero(mask))
 
 
+def test_plans_of_a_subset_end_with_its_arrays(any_device: gpuopt.Device) -> None:
+    """Of whichever weight they are."""
+    scan, volume = gt.parallel2d(8, 12), gt.Volume((8, 8))
+    part = gt.Projector(scan, volume, "fast", any_device).subset([0, 3])
+    first, second = (gpuopt.to_device(np.ones((2, 12), np.float32), any_device) for _ in range(2))
+    image = part.back_project(second, "none")
+    part.back_project(first, "adjoint", image)
+    part.back_project(second, "fdk", image)
+    assert len(part._voxel_driven) == 3
+    del first
+    assert not part._voxel_driven
+    part.back_project(second, "none", image)
+    assert len(part._until) == 2
+
+
+def test_a_kept_subset_is_none_that_goes(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another thread has made the same one meanwhile, no other makes room for it."""
+    A = gt.Projector(gt.parallel2d(2, 12), gt.Volume((8, 8)), "exact", any_device)
+    one = A.subset([0])
+    sharing = gt.Projector._sharing
+
+    def beside(*given: Any) -> gt.Projector:
+        monkeypatch.undo()
+        A.subset([1])
+        return sharing(*given)
+
+    monkeypatch.setattr(gt.Projector, "_sharing", beside)
+    A.subset([1])
+    assert A.subset([0]) is one
+
+
 def test_a_started_plan_has_no_samples(any_device: gpuopt.Device) -> None:
     geometry, volume = CONE
     image, data = (_core.empty(shape, np.dtype(np.float32), any_device) for shape in (volume.shape, geometry.shape))

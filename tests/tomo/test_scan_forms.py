@@ -247,6 +247,8 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
         ),
         (gt.helical, HELIX | {"views": 100, "turns": 1, "pitch": math.nan}, "pitch: nan"),
         (gt.Volume, {"shape": (4,)}, r"shape: .*\(z, y, x\)"),
+        (gt.Volume, {"shape": list(range(10**6))}, r"^shape: \[0, 1, 2, 3, 4, 5, \.\.\.\] is not the shape"),
+        (gt.Volume, {"shape": (4, 4), "voxel": [1.0] * 10**6}, r"^voxel: \[1.0, .* \.\.\.\] has 1000000 entries"),
         (gt.Volume, {"shape": (4, 0, 4)}, "shape along y: 0"),
         (gt.Volume, {"shape": (4, 4, 4), "voxel": (1, 1, -1)}, "voxel along x: -1"),
         (gt.Volume, {"shape": (4, 4), "voxel": (1, 1, 1)}, r"voxel: .* has 3 entries; give \(y, x\)"),

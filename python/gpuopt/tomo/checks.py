@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ def positive(name: str, given: Any, unit: str = "mm") -> float:
     """``given`` as a finite float above 0."""
     value = number(name, given, unit)
     if value <= 0:
-        raise ParameterError(f"{name}: {given!r} cannot be; give {unit}, above 0")
+        raise ParameterError(f"{name}: {_shown(given)} cannot be; give {unit}, above 0")
     return value
 
 
@@ -97,7 +98,9 @@ def each(name: str, given: Any, axes: Sequence[str]) -> list[tuple[str, Any]]:
     if not isinstance(given, (tuple, list)):
         return [(f"{name} along {axis}" if len(axes) > 1 else name, given) for axis in axes]
     if len(given) != len(axes):
-        raise ParameterError(f"{name}: {given!r} has {len(given)} entries; give ({', '.join(axes)}), or one for all")
+        raise ParameterError(
+            f"{name}: {reprlib.repr(given)} has {len(given)} entries; give ({', '.join(axes)}), or one for all"
+        )
     return [(f"{name} along {axis}", value) for axis, value in zip(axes, given, strict=True)]
 
 
@@ -105,7 +108,7 @@ def unit(given: str | None) -> float:
     """The factor that takes angles in the ``units`` "rad", "deg" or None, which are radians, to radians."""
     if given not in (None, *_UNITS):
         raise ParameterError(f"units: {given!r} is not known; give 'rad', 'deg', or None for radians that are checked")
-    return _UNITS.get(given or "rad", 1.0)
+    return _UNITS[given or "rad"]
 
 
 def angles(name: str, given: Any, whole: float, advances: bool = False, units: str | None = None) -> Float64Array:

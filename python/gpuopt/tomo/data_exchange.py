@@ -14,7 +14,7 @@ from gpuopt._core import Error
 from gpuopt.io.text import FormatError
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.scan_source import NUMERIC, Source, check_memory, mean_of, reading
+from gpuopt.tomo.scan_source import COUNTED, Source, check_memory, mean_of, reading
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -99,7 +99,7 @@ def _dataset(file: Any, path: Path, name: str) -> Any:
         if not isinstance(link, h5py.HardLink):
             raise FormatError(path, None, f"{name} is a link to elsewhere; copy the data into the file (h5repack)")
         node = node[part]
-    if not isinstance(node, h5py.Dataset) or node.dtype.kind not in NUMERIC or not node.shape:
+    if not isinstance(node, h5py.Dataset) or node.dtype.kind not in COUNTED or not node.shape:
         raise FormatError(path, None, f"{name} is no array of real numbers; write the file again")
     if node.external or node.is_virtual:
         raise FormatError(path, None, f"{name} is stored in other files; copy the data into the file (h5repack)")

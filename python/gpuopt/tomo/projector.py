@@ -236,7 +236,7 @@ class Projector(GeometricOperator[Any]):
             if not self.exact or self._small_images():
                 self._voxel_driven[weight] = plan
                 if self._is_subset:  # There may be many: their copies of projections end with an iteration's arrays.
-                    self._until = [weakref.ref(array, self._drop()) for array in (projections, found)]
+                    self._until += [weakref.ref(array, self._drop()) for array in (projections, found)]
         plan.start(found, projections)
         return found
 
@@ -260,6 +260,7 @@ class Projector(GeometricOperator[Any]):
             projector = this()
             if projector is not None:
                 projector._voxel_driven.clear()
+                projector._until.clear()
 
         return drop
 
@@ -279,7 +280,7 @@ class Projector(GeometricOperator[Any]):
             found = Projector._sharing(self._shared, self.geometry.subset(index), self.volume, self.pair)
             found._is_subset, found._sums = True, None  # there may be many
             with self._lock:
-                if len(self._subsets) >= self.views:  # No iteration has more subsets than views.
+                if key not in self._subsets and len(self._subsets) >= self.views:  # No iteration has more than views.
                     del self._subsets[next(iter(self._subsets))]
                 found = self._subsets.setdefault(key, found)
         return found

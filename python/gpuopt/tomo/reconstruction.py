@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -139,7 +140,9 @@ class Steps:
         if bounds is None:
             return cls(step, fall, None, None)
         if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
-            raise ParameterError(f"bounds: {bounds!r} is not a pair; give (low, high), with None for no bound")
+            raise ParameterError(
+                f"bounds: {reprlib.repr(bounds)} is not a pair; give (low, high), with None for no bound"
+            )
         low, high = (None if b is None else checks.number("bounds", b, "(low, high) in 1/mm") for b in bounds)
         if low is not None and high is not None and low > high:
             raise ParameterError(f"bounds: {low} is above {high}; give (low, high)")

@@ -32,10 +32,6 @@ class Rotation(NamedTuple):
     axis: tuple[float, float] = (0.0, 0.0)
     """Where the given scan turns about, (x, y) in mm."""
 
-    def rows_of(self, projections: np.ndarray) -> np.ndarray:
-        """Projections (views, v, u) of the given scan as those of ``scan``."""
-        return projections[:, :: -1 if self.rows_reversed else 1, :: -1 if self.columns_reversed else 1]
-
     def volume_of(self, volume: Volume) -> Volume:
         """A volume as it lies about the axis."""
         if not any(self.axis):

@@ -16,7 +16,7 @@ from gpuopt.io.text import FormatError, opened
 from gpuopt.signals import let_through
 from gpuopt.tomo.checks import Float64Array
 
-NUMERIC = "uif"  # kinds of dtypes that detectors count in
+COUNTED = "uif"  # kinds of dtypes that detectors count in
 
 
 class Source(ABC):

@@ -28,7 +28,7 @@ class Supersampled(GeometricOperator[Kept]):
     of a view, which ``memory_limit`` of ``A`` does not count. ``times`` = 2 costs 4 times the time in space, 2 times in
     a plane. Filtered back projection reads projections between pixels, and is that of ``A``. Of an ``A`` that is
     supersampled itself each ray is divided again: ``Supersampled(Supersampled(A, 2), 2)`` is ``Supersampled(A, 4)``.
-    Raises ParameterError.
+    Raises ParameterError, and UnsupportedError for an ``A`` that defines no ``with_scan``.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,9 @@ class Volume:
         if isinstance(shape, np.ndarray):
             shape = shape.tolist()
         if not isinstance(shape, (tuple, list)) or len(shape) not in (2, 3):
-            raise ParameterError(f"shape: {shape!r} is not the shape of an image; give (z, y, x), or (y, x) of a slice")
+            raise ParameterError(
+                f"shape: {reprlib.repr(shape)} is not the shape of an image; give (z, y, x), or (y, x) of a slice"
+            )
         axes = checks.IMAGE_AXES[len(shape)]
         sizes = tuple(checks.count(*one, checks.MOST_CELLS) for one in checks.each("shape", shape, axes))
         object.__setattr__(self, "shape", sizes)
