@@ -135,16 +135,6 @@ def test_detectors_stay_within_the_limits_of_scans(name: str, change: Any, argum
     assert info.value.argument == argument
 
 
-@pytest.mark.parametrize("spatial", [True, False])
-def test_pixels_stay_within_the_limits_of_scans(spatial: bool) -> None:
-    scan = gt.parallel3d(4, (3, 4), 1e-11) if spatial else gt.parallel2d(4, 4, 1e-11)
-    free = gt.from_astra(scan.to_astra())
-    for one in (scan, free):
-        assert one.refined(9).shape[-1] == 36
-        with pytest.raises(ParameterError, match=r"^times: .*1e-12"):
-            one.refined(11)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_view_angles(name: str) -> None:
     """Those that a scan was made with, wherever its detector lies; of free vectors, those of the way to the source."""

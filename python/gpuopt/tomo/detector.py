@@ -88,15 +88,9 @@ class Detector:
     def refined(self, times: int, dimensions: int) -> Detector:
         """The same area with ``times`` as many pixels along each axis. Raises ParameterError."""
         times = checks.count("times", times)
-        rows, dv = _finer(times, self.rows, self.dv) if dimensions == 3 else (self.rows, self.dv)
-        columns, du = _finer(times, self.columns, self.du)
-        return replace(self, rows=rows, dv=dv, columns=columns, du=du)
-
-
-def _finer(times: int, pixels: int, pitch: float) -> tuple[int, float]:
-    """How many pixels there are along an axis, ``times`` as many as before, and their pitch."""
-    count = checks.count("times: pixels along an axis", times * pixels, checks.MOST_CELLS)
-    return count, checks.length("times: a pixel's pitch", pitch / times)
+        rows, dv = (times * self.rows, self.dv / times) if dimensions == 3 else (self.rows, self.dv)
+        checks.count("times: pixels along an axis", max(rows, times * self.columns), checks.MOST_CELLS)
+        return replace(self, rows=rows, dv=dv, columns=times * self.columns, du=self.du / times)
 
 
 class Frames(NamedTuple):

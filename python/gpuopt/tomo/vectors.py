@@ -109,13 +109,11 @@ class Vectors(ReadOnly, Geometry):
     @checked
     def refined(self, times: int) -> Vectors:
         times = checks.count("times", times)
-        detector = self.detector.refined(times, self.dimensions)
-        column, row = self.free.column / times, self.free.row / (times if self.dimensions == 3 else 1)
-        for step in (column, row):
-            short = np.linalg.norm(step, axis=1) < checks.SHORTEST
-            _views("times", short, f"a pixel's pitch is below {checks.SHORTEST:g} mm")
-        finer = self.free._replace(column=checks.frozen(column), row=checks.frozen(row))
-        return replace(self, detector=detector, free=finer)
+        rows = times if self.dimensions == 3 else 1
+        finer = self.free._replace(
+            column=checks.frozen(self.free.column / times), row=checks.frozen(self.free.row / rows)
+        )
+        return replace(self, detector=self.detector.refined(times, self.dimensions), free=finer)
 
     @checked
     def shifted(self, v: float, u: float) -> Vectors:
