@@ -20,6 +20,7 @@ import own_kernels
 import study_rows
 from cli_bench import Bench
 from gpuopt import device_commands, files, io, lab, problems
+from gpuopt.lab.device import profile
 from gpuopt.lab.device.profile import Ceiling, Profile, save
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
@@ -228,7 +229,7 @@ def test_a_profile_without_its_rows_is_kept_and_told(
 
     few = [Point(Configuration("read_chunks", WIDTH=8), "float32", 1 << 20), Point(Configuration("fma"), trips=4)]
     monkeypatch.setattr(ceilings, "headline", lambda device: few)
-    monkeypatch.setattr(ceilings, "path_of", lambda device: tmp_path / "kept.json")
+    monkeypatch.setattr(profile, "path_of", lambda device: tmp_path / "kept.json")
     rows = tmp_path / "rows.jsonl"
     held = pytest.warns(UserWarning, match="rows are held")
     with room(30_000), held, pytest.raises(UnsavedRowsError, match="are not in"):
