@@ -20,7 +20,6 @@ import own_kernels
 import study_rows
 from cli_bench import Bench
 from gpuopt import device_commands, files, io, lab, problems
-from gpuopt.lab.device import profile
 from gpuopt.lab.device.profile import Ceiling, Profile, save
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
