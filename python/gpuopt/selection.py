@@ -15,6 +15,7 @@ from typing import TypeAlias
 from gpuopt import _core, pocl
 from gpuopt._core import Device, NoDeviceError, ParameterError
 from gpuopt.checked import checked
+from gpuopt.process_lock import ProcessLock
 
 Selector: TypeAlias = Device | int | str | None
 
@@ -22,7 +23,7 @@ Selector: TypeAlias = Device | int | str | None
 # `_statements`: plain calls of `use(...)`, which hold for the whole process, the latest last.
 _blocks: contextvars.ContextVar[tuple[Device, ...]] = contextvars.ContextVar("gpuopt_blocks", default=())
 _statements: list[_Statement] = []
-_lock = threading.Lock()
+_lock = ProcessLock()
 _PENDING_S = 0.1  # between `use(...)` and the beginning of its block lie microseconds
 
 
@@ -42,7 +43,7 @@ def _chosen() -> Device | None:
     if blocks := _blocks.get():
         return blocks[-1]
     while _statements:
-        with _lock:  # in which no block begins: what is still there and gone was a statement
+        with _lock.here():  # in which no block begins: what is still there and gone was a statement
             last = _statements[-1] if _statements else None
             if last is None or last.settled():
                 return None if last is None else last.device
@@ -171,12 +172,12 @@ class use:
         self.device = select(device)
         if device is None:  # of a block it may be that block's own, which must not become the process's
             return
-        with _lock:
+        with _lock.here():
             ended = [number for number, one in enumerate(_statements) if one.made() is None]  # these begin no block
             _statements[:] = [*_statements[ended[-1] if ended else 0 :], _Statement(self)]
 
     def __enter__(self) -> Device:
-        with _lock:  # it was entered with `with`, so it is no process-wide statement
+        with _lock.here():  # it was entered with `with`, so it is no process-wide statement
             _statements[:] = [other for other in _statements if other.made() is not self]
         _blocks.set((*_blocks.get(), self.device))
         return self.device

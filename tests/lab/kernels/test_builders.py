@@ -14,6 +14,7 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, lab
+from gpuopt.lab.device import conditions
 from gpuopt.lab.kernels import binding, builders, plans
 from gpuopt.lab.kernels.worker import WORKERS, Worker
 
@@ -90,7 +91,7 @@ class Refusing:
 
     tried = 0
 
-    def __init__(self, device: gpuopt.Device) -> None:
+    def __init__(self, device: gpuopt.Device, begun: object) -> None:
         type(self).tried += 1
         raise self.why
 
@@ -114,26 +115,51 @@ def test_an_interrupt_leaves_no_worker(
     device: gpuopt.Device, two: Path, monkeypatch: pytest.MonkeyPatch, after_s: float
 ) -> None:
     made: list[Worker] = []
-    starting = threading.Event()
+    starting, sent_s = threading.Event(), [0.0]
 
     class Late(Worker):
-        def __init__(self, device: gpuopt.Device) -> None:
+        def _started(self) -> Any:
+            made.append(self)
             starting.set()
             time.sleep(0.3)  # the interrupt comes meanwhile
-            super().__init__(device)
-            made.append(self)
+            return super()._started()
 
     def interrupt() -> None:
         starting.wait(10)
         time.sleep(after_s)
+        sent_s[0] = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(builders, "Worker", Late)
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         many().problem(n=100).build_ahead([Configuration("many", KIND=kind) for kind in range(1, 10)], device)
+    assert time.monotonic() - sent_s[0] < 1.0
     assert made
     assert not [one for one in made if one.is_alive]
+
+
+def test_an_interrupt_does_not_wait_for_a_process_that_starts(
+    device: gpuopt.Device, two: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited until each had opened the device."""
+    monkeypatch.setattr("gpuopt.lab.kernels.worker.SERVE", "import time; time.sleep(20)")
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    begun, before = time.monotonic(), {*conditions.OWN_PROCESSES}
+    with pytest.raises(KeyboardInterrupt):
+        many().problem(n=100).build_ahead([Configuration("many", KIND=kind) for kind in range(1, 10)], device)
+    assert time.monotonic() - begun < 2.0
+    assert before == {*conditions.OWN_PROCESSES}
+
+
+def test_without_threads_nothing_is_built_ahead(
+    device: gpuopt.Device, two: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    many().problem(n=100).build_ahead([Configuration("many", KIND=kind) for kind in range(1, 10)], device)
 
 
 def test_building_ends_at_its_time(device: gpuopt.Device, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,8 +168,9 @@ def test_building_ends_at_its_time(device: gpuopt.Device, two: Path, monkeypatch
     class Slow:
         is_alive = True
 
-        def __init__(self, device: gpuopt.Device) -> None:
+        def __init__(self, device: gpuopt.Device, begun: Any) -> None:
             self.closed = threading.Event()
+            begun(self)
 
         def ask(self, *message: object) -> None:
             asked.append(1)

@@ -17,13 +17,14 @@ from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Numbers, Task
-from gpuopt.lab.kernels.worker import START_S, Worker
-from gpuopt.signals import let_through
+from gpuopt.lab.kernels.worker import Worker
+from gpuopt.signals import let_through, suppressing
 
 MOST = 4  # processes: each takes a driver's memory
 FEWEST = 8  # programs: for fewer, starting processes takes longer than they save
 BUILD_S = 60.0
 SHORTEST_S = 3.0  # in less, processes do little but start
+END_S = 0.5  # in which threads end whose processes were killed
 
 
 def builders() -> int:
@@ -53,6 +54,11 @@ def build_ahead(
     begun: list[threading.Event] = []  # of each thread, set when it ends
     stop = threading.Event()
 
+    def enlist(worker: Worker) -> None:
+        held.append(worker)
+        if stop.is_set():  # nobody looks into the list any more
+            raise Error("it is not wanted any more")
+
     def build() -> None:
         worker, ended = None, threading.Event()
         begun.append(ended)
@@ -60,10 +66,7 @@ def build_ahead(
             while not stop.is_set():
                 levels = wanted.get_nowait()
                 if worker is None or not worker.is_alive:  # a compiler may crash
-                    worker = Worker(device)
-                    held.append(worker)
-                    if stop.is_set():
-                        return
+                    worker = Worker(device, enlist)
                 asked = {"do": "build", "recipe": recipe.written(task, code, levels, numbers)}
                 with suppress(Error):
                     worker.ask(asked, BUILD_S, "the build")
@@ -78,8 +81,9 @@ def build_ahead(
 
     threads = [threading.Thread(target=build, daemon=True) for _ in range(count)]
     try:
-        for thread in threads:
-            thread.start()
+        with suppressing(RuntimeError):  # there are no more threads: those that run build all
+            for thread in threads:
+                thread.start()
         for thread in threads:
             while thread.is_alive() and (until is None or time.monotonic() < until):  # a wait that Ctrl-C ends
                 thread.join(0.1)
@@ -87,5 +91,11 @@ def build_ahead(
         stop.set()
         for worker in [*held]:
             worker.close()  # ends what its thread waits for
-        for ended in [*begun]:  # not join: after Ctrl-C in one, Python 3.11 takes its thread for ended
-            ended.wait(START_S)
+        _wait_for(begun)
+
+
+def _wait_for(begun: list[threading.Event]) -> None:
+    """Waits until all threads have ended, and END_S seconds at most."""
+    until = time.monotonic() + END_S
+    for ended in [*begun]:  # not join: after Ctrl-C in one, Python 3.11 takes its thread for ended
+        ended.wait(max(0.0, until - time.monotonic()))

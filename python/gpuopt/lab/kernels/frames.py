@@ -19,6 +19,7 @@ from gpuopt.signals import let_through, suppressing
 
 _HEAD = struct.Struct("<QQ")
 MOST_HEADER = 64 * 2**20
+NO_MEMORY_EXIT = 71  # of a worker that finds no memory on the host for a message
 AT_ONCE = 2**24
 _PATIENCE = struct.pack("@ll", 1, 0)  # a second
 

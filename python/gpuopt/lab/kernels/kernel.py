@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -31,6 +30,7 @@ from gpuopt.lab.run.wanted import WORDS
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
 from gpuopt.problem import BoundPlan, Problem, nothing_ahead
+from gpuopt.process_lock import ProcessLock
 from gpuopt.records import user_records
 from gpuopt.selection import Selector, select
 
@@ -126,7 +126,7 @@ class Kernel:
             raise ParameterError(f"{strange[0]}: a result of structs is not compared; give a plain dtype")
         self._check_expressions()
         self._plans: OrderedDict[object, Plan] = OrderedDict()
-        self._calling = threading.Lock()  # of plans and what lies in them
+        self._calling = ProcessLock()  # of plans and what lies in them
 
     def __repr__(self) -> str:
         return f"<gpuopt.lab.Kernel {self.name}: {', '.join(one.name for one in self.task.arguments)}>"
@@ -383,7 +383,7 @@ class Kernel:
         shapes = tuple((name, array.shape) for name, array in arrays.items())
         values = tuple((n, v.tobytes() if isinstance(v, np.void) else str(v)) for n, v in numbers.items())
         key = (device.index, tuple(levels.items()), values, shapes)
-        with self._calling:
+        with self._calling.here():
             plan = self._plans.pop(key, None)
             if plan is None or any(one.role == "image" for one in self.task.arrays):
                 plan = binding.plan(self.task, self.code, device, levels, numbers, arrays, guarded=False)

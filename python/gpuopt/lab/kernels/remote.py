@@ -17,7 +17,14 @@ from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.checks import poison_of
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
-from gpuopt.lab.kernels.worker import WORKERS, ContextLostError, KernelCrashError, KernelTimeoutError, Worker
+from gpuopt.lab.kernels.worker import (
+    WORKERS,
+    ContextLostError,
+    KernelCrashError,
+    KernelTimeoutError,
+    Worker,
+    WorkerLostError,
+)
 
 BUILD_S = 60.0
 FIRST_S = 30.0  # of a run of which nothing is known
@@ -31,7 +38,7 @@ _numbers = itertools.count(1)
 class RemotePlan:
     """A kernel's plan in the worker of a device, loaded again where another worker has taken its place.
 
-    Once it crashed or hung, it raises that error again and is not tried any more.
+    Once it crashed or hung, or its worker was lost, it raises that error again and is not tried any more.
     """
 
     device: Device
@@ -89,6 +96,8 @@ class RemotePlan:
             limit = limit if runs else self.moving_s
             if more.get("restored"):  # before each sample
                 limit += self.moving_s * more["count"]
+            if does == "changes":  # fills, reads and restores beside its run
+                limit += self.moving_s
             if runs:
                 self.ran = self.generation
             return self._asked(worker, {"do": does, "plan": self.number, **more}, limit, phase, arrays)
@@ -105,7 +114,7 @@ class RemotePlan:
     ) -> tuple[Any, dict[str, np.ndarray]]:
         try:
             return worker.ask(asked, limit_s, phase, arrays)
-        except (KernelCrashError, KernelTimeoutError) as error:
+        except (KernelCrashError, KernelTimeoutError, WorkerLostError) as error:
             self.ended = error
             raise
 

@@ -19,7 +19,7 @@ from gpuopt._core import Device, Error
 from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.binding import Plan
 from gpuopt.lab.kernels.checks import WrongResultError
-from gpuopt.lab.kernels.frames import ClosedError, receive, send
+from gpuopt.lab.kernels.frames import NO_MEMORY_EXIT, ClosedError, receive, send
 from gpuopt.lab.timing import samplers
 from gpuopt.selection import select
 
@@ -125,7 +125,15 @@ def told(error: Exception) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answers until the other side is gone."""
+    """Answers until the other side is gone, or the host's memory does not hold a message."""
+    try:
+        serve()
+    except MemoryError:  # half a message may be read or written: there is no other answer
+        os._exit(NO_MEMORY_EXIT)
+
+
+def serve() -> None:
+    """The same. Raises MemoryError."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     channel = socket.socket(fileno=int(sys.argv[1]))
     alive = int(sys.argv[2])

@@ -11,8 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,11 @@ from gpuopt._core import (
     ParameterError,
     UnsupportedError,
 )
+from gpuopt.checked import HostMemoryError
 from gpuopt.lab.device.conditions import OWN_PROCESSES
 from gpuopt.lab.kernels.checks import WrongResultError
-from gpuopt.lab.kernels.frames import ClosedError, GarbledError, LateError, receive, send
-from gpuopt.signals import suppressing
+from gpuopt.lab.kernels.frames import NO_MEMORY_EXIT, ClosedError, GarbledError, LateError, receive, send
+from gpuopt.signals import let_through, suppressing
 
 START_S = 60.0  # of a worker, with the driver's own start
 KILL_S = 10.0  # what a killed process may take to be gone
@@ -62,7 +64,7 @@ class ContextLostError(KernelCrashError):
 
 
 class WorkerLostError(Error):
-    """A worker could not be killed: its device is lost to this session."""
+    """A worker could not be killed: its device is lost to this session, unless it ends after all."""
 
 
 @contextmanager
@@ -80,56 +82,65 @@ def _standard_places_taken() -> Iterator[None]:
 
 
 class Worker:
-    """One process on one device. Use it from one thread at a time."""
+    """One process on one device. Use it from one thread at a time; any thread may end it.
 
-    def __init__(self, device: Device) -> None:
+    ``begun`` gets it before its device is opened, which may take seconds. Raises Error where it does not start."""
+
+    def __init__(self, device: Device, begun: Callable[[Worker], None] | None = None) -> None:
         self.device = device
         self.loaded = 0
         self.owes = False  # the answer to a question that was given up
         self.forgotten: list[int] = []  # plans that nobody holds any more
         self.output = bytearray()
-        self._lock = threading.RLock()  # of one question and its answer
-        with _standard_places_taken():
-            ours, alive = self._started()
-        OWN_PROCESSES[self.process.pid] = device.index
-        self._channel = ours
-        self._alive: int | None = alive  # what tells the process that we live; None when it has ended
-        self._ending = threading.Lock()
+        self.lost: WorkerLostError | None = None
+        self._asking = threading.Lock()  # of one question and its answer
+        self._ending = threading.RLock()
         self._is_signalled = False
-        self._reader = threading.Thread(target=self._drain, daemon=True)
-        self._reader.start()
+        self._reader: threading.Thread | None = None
+        self._alive: int | None = None  # what tells the process that we live; None when it has ended
         try:
+            with _standard_places_taken():
+                self._channel, self._alive = self._started()
+            OWN_PROCESSES[self.process.pid] = device.index
+            reader = threading.Thread(target=self._drain, daemon=True)
+            reader.start()
+            self._reader = reader
+            if begun is not None:
+                begun(self)
             key = self.ask({"do": "open", "device": device.index}, START_S, "start")[0]
-        except BaseException:
+            if key != device.key:
+                raise Error(f"the worker sees {key} where {device.key} should be; the devices have changed")
+        except BaseException as error:
             self.kill()
+            if isinstance(error, (OSError, RuntimeError)):  # RuntimeError: there are no more threads
+                let_through(error)
+                raise Error(f"no process for kernels starts: {error}") from error
             raise
-        if key != device.key:
-            self.kill()
-            raise Error(f"the worker sees {key} where {device.key} should be; the devices have changed")
 
     def _started(self) -> tuple[socket.socket, int]:
         """Starts the process; our ends of the channel, and of what tells it that we live."""
         ours, theirs = socket.socketpair()
-        end, alive = os.pipe()
+        held: list[int] = []
         path = os.pathsep.join(place for place in sys.path if isinstance(place, str) and place)
         try:
+            held += os.pipe()
             self.process = subprocess.Popen(
-                [sys.executable, "-c", SERVE, str(theirs.fileno()), str(end)],
+                [sys.executable, "-c", SERVE, str(theirs.fileno()), str(held[0])],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=(theirs.fileno(), end),
+                pass_fds=(theirs.fileno(), held[0]),
                 start_new_session=True,
                 env={**os.environ, "PYTHONPATH": path},
             )
+            return ours, held.pop()
         except BaseException:
             ours.close()
-            os.close(alive)
             raise
         finally:
             theirs.close()
-            os.close(end)
-        return ours, alive
+            for number in held:
+                os.close(number)
 
     def _drain(self) -> None:
         """Reads what kernels print, so that they never wait for a reader, and keeps its beginning."""
@@ -144,12 +155,20 @@ class Worker:
         """Whether it still runs."""
         return self.process.poll() is None
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether a question is open."""
+        return self._asking.locked()
+
     def ask(
         self, message: Mapping[str, Any], limit_s: float, phase: str, arrays: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Any, dict[str, np.ndarray]]:
         """The answer. Raises what the work raised there, KernelTimeoutError after ``limit_s``, KernelCrashError and
-        ContextLostError; the process is gone after these three."""
-        with self._lock:
+        ContextLostError, after which the process is gone, HostMemoryError where it ended for want of memory, and
+        WorkerLostError."""
+        with self._asking:
+            if self.lost is not None:
+                raise self.lost
             while self.forgotten:
                 self._asked({"do": "drop", "plan": self.forgotten.pop()}, START_S, "forgetting", None)
             return self._asked(message, limit_s, phase, arrays)
@@ -183,9 +202,13 @@ class Worker:
             raise told
         return reply["answer"], back
 
-    def _crashed(self, phase: str) -> KernelCrashError:
+    def _crashed(self, phase: str) -> Error:
         self.kill()
         code = self.process.returncode
+        if code == NO_MEMORY_EXIT:
+            return HostMemoryError(
+                f"{phase} found no memory on the host in the process of its kernel; give smaller sizes"
+            )
         number = -code if code is not None and code < 0 else 0
         name = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
         printed = self.output.decode(errors="replace").strip().splitlines()
@@ -197,12 +220,13 @@ class Worker:
     def kill(self) -> None:
         """Ends the process and all that it started; once. Raises WorkerLostError where it cannot be ended."""
         with self._ending:
+            if self.lost is not None and self.is_alive:
+                raise self.lost
             if self._alive is not None:
                 self._end()
 
     def _end(self) -> None:
         """An interrupt in here leaves it to the next call to go on."""
-        alive = self._alive
         if not self._is_signalled:  # once: when it is gone, its number may be another's
             with suppressing(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -210,14 +234,15 @@ class Worker:
         try:
             self.process.wait(KILL_S)
         except subprocess.TimeoutExpired as error:
-            self._alive = None
-            raise WorkerLostError(f"{self.device.name}: a worker of it does not end; restart the machine") from error
+            self.lost = WorkerLostError(f"{self.device.name}: a worker of it does not end; restart the machine")
+            raise self.lost from error
         OWN_PROCESSES.pop(self.process.pid, None)
         self._channel.close()
-        self._alive = None
+        alive, self._alive = self._alive, None  # a handler in here may have ended it
         if alive is not None:
             os.close(alive)
-        self._reader.join(1.0)
+        if self._reader is not None:
+            self._reader.join(1.0)
         if self.process.stdout is not None:
             self.process.stdout.close()
 
@@ -230,6 +255,7 @@ class Worker:
 _KINDS: dict[str, type[Error]] = {
     "ParameterError": ParameterError,
     "DeviceMemoryError": DeviceMemoryError,
+    "HostMemoryError": HostMemoryError,
     "UnsupportedError": UnsupportedError,
     "KernelBuildError": _core.KernelBuildError,
     "OpenCLError": OpenCLError,
@@ -249,48 +275,64 @@ def _again(told: Mapping[str, Any]) -> Error:
     return error
 
 
+class _Place:
+    """What a device has in one process."""
+
+    def __init__(self) -> None:
+        self.lock: Any = threading.RLock()  # of its worker, what is loaded there, a question
+        self.replacing = threading.Lock()
+        self.worker: Worker | None = None
+
+
 class Workers:
     """The worker of each device, replaced after a crash, a hang, and many plans. ``generation`` counts them."""
 
     def __init__(self) -> None:
-        self._held: dict[int, Worker] = {}
-        self._locks: dict[int, Any] = {}  # of a device: its worker, what is loaded there, a question
-        self._making = threading.Lock()
+        self._places: dict[tuple[int, int], _Place] = {}  # by process: after a fork these are the parent's
         self.generation: dict[int, int] = {}
-        self._owner = os.getpid()
+
+    def _place(self, device: Device) -> _Place:
+        return self._places.setdefault((os.getpid(), device.index), _Place())
 
     def lock(self, device: Device) -> Any:
         """The lock of a device: hold it from :meth:`of` to the answer."""
-        with self._making:
-            return self._locks.setdefault(device.index, threading.RLock())
+        return self._place(device).lock
 
     def of(self, device: Device, generation: int = 0) -> Worker:
         """A worker that runs. Of that ``generation``, where it still runs: what its plans hold is not replaced between
-        two questions. Raises Error where none starts."""
-        if self._owner != os.getpid():  # after a fork: they are the parent's
-            self._held, self._locks, self._owner = {}, {}, os.getpid()
-        held = self._held.get(device.index)
+        two questions. Raises Error where none starts, and in a signal's handler that interrupts a question or a start,
+        and WorkerLostError."""
+        place = self._place(device)
+        held = place.worker
+        if place.replacing.locked() or (held is not None and held.is_asked):  # by this thread, which holds the lock
+            raise Error(
+                "a signal's handler called gpuopt while a call of the same thread goes on; let the handler set a "
+                "flag, and compute when the call has returned"
+            )
         is_asked_for = 0 < generation == self.generation.get(device.index)
-        if held is not None and held.is_alive and not held.owes and (is_asked_for or held.loaded < RECYCLED):
+        is_fit = held is not None and held.is_alive and not held.owes and held.lost is None
+        if held is not None and is_fit and (is_asked_for or held.loaded < RECYCLED):
             return held
-        if held is not None:
-            held.close()
-        self.generation[device.index] = self.generation.get(device.index, 0) + 1
-        self._held[device.index] = Worker(device)
-        return self._held[device.index]
+        with place.replacing:
+            if held is not None:
+                held.close()
+                if held.lost is not None and held.is_alive:  # a second one would be timed beside it
+                    raise held.lost
+            self.generation[device.index] = self.generation.get(device.index, 0) + 1
+            return Worker(device, partial(setattr, place, "worker"))  # kept also where it neither opens nor ends
 
     def forget(self, device: Device, generation: int, number: int) -> None:
         """Lets a plan go, with the next question: a destructor must ask none itself."""
-        held = self._held.get(device.index)
+        held = self._place(device).worker
         if held is not None and generation == self.generation.get(device.index):
             held.forgotten.append(number)
 
     def close(self) -> None:
         """Ends all of them."""
-        if self._owner == os.getpid():
-            for worker in self._held.values():
-                worker.close()
-        self._held.clear()
+        for process, index in [*self._places]:
+            if process == os.getpid() and (held := self._places[process, index].worker) is not None:
+                held.close()
+                self._places[process, index].worker = None
 
 
 WORKERS = Workers()
