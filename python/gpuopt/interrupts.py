@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from gpuopt import _core
 from gpuopt._core import Error
 from gpuopt.command_errors import INTERRUPT_EXIT
+from gpuopt.signals import suppressing
 
 DEAF_S = 0.8
 Handler = Callable[[int, FrameType | None], Any] | int | None  # None: one that Python did not install
@@ -81,5 +82,6 @@ def leave(code: int) -> None:
         return
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            stream.flush()
+            with suppressing(OSError, ValueError):  # a pipe without a reader, a full disk, a closed stream
+                stream.flush()
     os._exit(code)

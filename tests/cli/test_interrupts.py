@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import _core
+from gpuopt import _core, interrupts
 
 SECONDS = float(os.environ.get("GPUOPT_INTERRUPT_SECONDS", "1"))
 CALL = """
@@ -221,6 +222,19 @@ def test_commands_of_one_process_share_a_thread(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, timeout=60)
     counts = [line for line in done.stdout.splitlines() if line[0].isdigit()]
     assert (done.returncode, len(counts), len(set(counts))) == (0, 9, 1), done.stdout + done.stderr
+
+
+def test_a_stream_that_takes_nothing_does_not_keep_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    left: list[int] = []
+    monkeypatch.setattr(interrupts.os, "_exit", left.append)
+    monkeypatch.setattr(interrupts._core, "idle", lambda: False)
+    monkeypatch.setattr(sys, "stdout", Full())
+    interrupts.leave(3)
+    assert left == [3]
 
 
 def test_behind_a_command_the_process_has_its_own_handler_again(tmp_path: Path) -> None:

@@ -59,6 +59,15 @@ def test_too_much_is_not_read() -> None:
         tools.run(python("print('x' * 2 * 2**20)"), most_bytes=2**20)
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_tool_that_prints_without_end_is_ended(stream: str) -> None:
+    """It filled the disk until its time was over."""
+    begin = time.perf_counter()
+    with pytest.raises(ToolError, match=r"printed more than 1 MiB"):
+        tools.run(python(f"import sys\nwhile True: sys.{stream}.write('x' * 4096)"), most_bytes=2**20, limit_s=20)
+    assert time.perf_counter() - begin < 10
+
+
 def test_no_shell_reads_the_words() -> None:
     assert tools.run([sys.executable, "-c", "import sys; print(sys.argv[1])", "$(id); `id`"]) == "$(id); `id`\n"
 

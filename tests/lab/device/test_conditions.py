@@ -219,6 +219,15 @@ def test_a_visit_that_is_throttled_twice_says_why(monkeypatch: pytest.MonkeyPatc
     assert (state["throttle"], state["core_mhz"]) == ("sw_power_cap+hw_thermal", 900.0)
 
 
+def test_without_a_thread_no_clocks_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    sampler = clocks(monkeypatch, lambda: {"core_mhz": 900.0, "throttle": "none"})
+    assert sampler.watched(lambda: 3) == (3, NO_STATE)
+
+
 def test_the_thread_ends_with_the_visit_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 

@@ -75,6 +75,18 @@ def test_a_counter_that_was_reset_is_no_wrap(tree: Tree) -> None:
         meter.joules()
 
 
+def test_a_package_that_fails_leaves_no_step_of_another(tree: Tree) -> None:
+    """It was counted again by the next reading."""
+    tree(domain("0", "package-0", 0) | domain("1", "package-1", 400_000))
+    meter = meter_of(CPU)  # type: ignore[arg-type]
+    assert isinstance(meter, RaplMeter)
+    tree({"intel-rapl:0/energy_uj": 10_000, "intel-rapl:1/energy_uj": 100})
+    with pytest.raises(MeterError, match="no wrap"):
+        meter.joules()
+    tree({"intel-rapl:0/energy_uj": 10_000, "intel-rapl:1/energy_uj": 400_000})
+    assert meter.joules() == pytest.approx(0.01)
+
+
 def test_what_went_by_between_two_series_is_not_counted(tree: Tree) -> None:
     tree(domain("0", "package-0", 400_000))
     meter = meter_of(CPU)  # type: ignore[arg-type]

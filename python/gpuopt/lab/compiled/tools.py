@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TypeVar
@@ -20,6 +20,7 @@ from gpuopt.signals import let_through, suppressing
 
 LIMIT_S = 60.0
 MOST_BYTES = 64 * 2**20  # of what a tool prints
+LOOK_S = 0.1  # between two looks at how much that is
 Made = TypeVar("Made")
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
@@ -104,7 +105,9 @@ def run(
             raise ToolError(f"{name} does not start: {error.strerror or error}") from error
         _RUNNING.add(process)
         try:
-            code = _ended(process, limit_s)
+            code = _ended(process, limit_s, lambda: _printed_bytes(printed, said) > most_bytes)
+        except _TooMuchError as error:
+            raise ToolError(f"{name} printed more than {most_bytes / 2**20:.0f} MiB, and was ended") from error
         except subprocess.TimeoutExpired as error:
             raise ToolError(f"{name} did not end within {limit_s:.3g} s") from error
         finally:
@@ -133,18 +136,40 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _ended(process: subprocess.Popen[bytes], limit_s: float) -> int:
+class _TooMuchError(Exception):
+    pass
+
+
+def _printed_bytes(*files: IO[bytes]) -> int:
+    """Of the longest of them; their places, where a tool writes on, stay as they are."""
+    return max(os.fstat(file.fileno()).st_size for file in files)
+
+
+def _ended(process: subprocess.Popen[bytes], limit_s: float, is_too_much: Callable[[], bool]) -> int:
     """The exit code, as soon as there is one; where the system cannot wake us, ``wait`` looks for it every 50 ms.
-    Raises TimeoutExpired."""
-    until = time.monotonic() + limit_s
+    Raises TimeoutExpired, and _TooMuchError."""
+    until, end = time.monotonic() + limit_s, None
     with suppressing(AttributeError, OSError):  # no Linux, or one before 5.3
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            end = select.poll()
-            end.register(descriptor, select.POLLIN)
-            end.poll(limit_s * 1e3)
-        finally:
-            os.close(descriptor)
+        end = os.pidfd_open(process.pid)
+    try:
+        while (left_s := until - time.monotonic()) > LOOK_S:
+            with suppress(subprocess.TimeoutExpired):
+                return _wait(process, end, LOOK_S)
+            if is_too_much():
+                raise _TooMuchError
+        return _wait(process, end, max(0.0, left_s))
+    finally:
+        if end is not None:
+            os.close(end)
+
+
+def _wait(process: subprocess.Popen[bytes], end: int | None, seconds: float) -> int:
+    """The exit code, within so many seconds. Raises TimeoutExpired."""
+    until = time.monotonic() + seconds
+    if end is not None:
+        poll = select.poll()
+        poll.register(end, select.POLLIN)
+        poll.poll(seconds * 1e3)
     return process.wait(max(0.0, until - time.monotonic()))
 
 

@@ -124,7 +124,7 @@ def _clocks_read(device: Device | None, seen: list[DeviceState]) -> Iterator[Non
     if not readable:
         yield
         return
-    over = threading.Event()
+    over, is_reading = threading.Event(), False
 
     def read() -> None:
         with suppressing(Exception):
@@ -134,12 +134,15 @@ def _clocks_read(device: Device | None, seen: list[DeviceState]) -> Iterator[Non
                 over.wait(EVERY_S)
 
     thread = threading.Thread(target=read, name="gpuopt-clocks", daemon=True)
-    thread.start()
+    with suppressing(RuntimeError):  # there are no more threads
+        thread.start()
+        is_reading = True
     try:
         yield
     finally:
         over.set()
-        thread.join(timeout=1.0)
+        if is_reading:
+            thread.join(timeout=1.0)
 
 
 # ---------------------------------------------------------------- the host

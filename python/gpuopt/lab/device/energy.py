@@ -133,11 +133,13 @@ class RaplMeter:
     def joules(self) -> float:
         """What all packages have taken since the meter was made, wraps of their counters counted."""
         now = [_microjoules(package / "energy_uj") for package in self._packages]
+        steps = 0
         for package, before, after, most in zip(self._packages, self._last, now, self._ranges, strict=True):
             step = after - before if after >= before else after - before + most
             if step < 0 or 2 * step > most:  # a wrap leaves a small step, a counter that was reset a large one
                 raise MeterError(f"{package.name}: its counter went from {before} to {after} uJ, which is no wrap")
-            self._counted += step
+            steps += step
+        self._counted += steps
         self._last = now
         return self._counted * 1e-6
 
