@@ -13,7 +13,7 @@ from gpuopt import ParameterError, lab
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import compact, visits
 from gpuopt.lab.rows.pairs import compared_rows, elsewhere
-from gpuopt.lab.rows.ratios import by_block, host_ratio
+from gpuopt.lab.rows.ratios import by_block, host_ratio, ratio_between, ratio_by_one_clock
 from gpuopt.lab.rows.schema import Row, new_row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.show import tidy
@@ -80,6 +80,27 @@ def test_times_of_two_passes_are_not_held_against_each_other(tmp_path: Path) -> 
     group = Study.load(tmp_path / "rows-compact.jsonl").groups()[0]
     assert host_ratio(group, sliced, numpy) is None
     assert host_ratio(group, other, numpy) == found
+
+
+def test_a_batch_says_nothing_of_a_single_call_by_the_host() -> None:
+    """Its host's time, per run, holds neither the launch nor the wait that a call of NumPy's is held against."""
+    for clock in ("event", "batch"):
+        rows = [row for block in range(6) for row in a_pass(block, 1.0, ["basic", "sliced", "NumPy"])]
+        rows = [row | {"clock": clock} if row["clock"] == "event" else row for row in rows]
+        (group,) = Study(rows).groups()
+        basic, sliced, numpy = (
+            next(row for row in group.rows if row["variant"] == name) for name in ("basic", "sliced", "NumPy")
+        )
+        found = host_ratio(group, sliced, numpy)
+        assert (found is None) == (clock == "batch")
+        assert ratio_by_one_clock(group, sliced, numpy) == found
+        assert ratio_by_one_clock(group, sliced, basic) == ratio_between(group, sliced, basic)
+        held = numpy | {"kind": "summary", "ratio": 5.0, "method": "rank", "blocks": 6}
+        (group,) = Study([*rows, held]).groups()
+        (numpy,) = (row for row in group.rows if row["variant"] == "NumPy")
+        stored = ratio_by_one_clock(group, basic, numpy)  # the baseline's, by the host's clock too
+        assert stored is not None
+        assert stored.mid == pytest.approx(0.2)
 
 
 def test_what_one_pass_visited_is_one_pass_after_another_selection(tmp_path: Path) -> None:

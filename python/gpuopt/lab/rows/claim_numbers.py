@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from gpuopt.lab.rows.groups import Group
-from gpuopt.lab.rows.ratios import host_ratio, ratio_between
+from gpuopt.lab.rows.ratios import ratio_by_one_clock
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.schema import field as field_of
 from gpuopt.lab.timing import statistics
@@ -31,8 +31,7 @@ class Number:
 def compared_number(test: Test, group: Group | None, row: Row, over: Row | None) -> tuple[Number | None, str]:
     """The number that is compared, None where the rows do not tell it; and why it has no interval where it has none."""
     if test.quantity == "speedup" and group is not None and over is not None:
-        own = ratio_between(group, row, over)
-        ratio = host_ratio(group, row, over) if own.across and own.lo is None else own
+        ratio = ratio_by_one_clock(group, row, over)
         if ratio is None:
             return None, ""
         return _positive(_inverse(Number(ratio.mid, ratio.lo, ratio.hi))), ratio.refused or TOO_FEW

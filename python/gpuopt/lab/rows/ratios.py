@@ -112,12 +112,13 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
 def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
     """The ratio of two rows by the host's clock, where it timed one of them and the device's the other: over blocks in
     which one pass visited both, of the median of the one and of what the host's clock says of the other's visit, launch
-    and wait included. None where no such block says both."""
+    and wait included. None where no such block says both, and where the other is timed by its period: the host's time
+    of a run among many holds neither."""
 
     def times(of: Row) -> dict[_Block, float]:
         return by_block(group, of, "median_ms" if of["clock"] == "wall" else "wall_ms")
 
-    if not other_clock(row, reference) or "wall" not in (row["clock"], reference["clock"]):
+    if {row["clock"], reference["clock"]} != {"event", "wall"}:
         return None
     if _why_unpaired(group, row, reference):
         return None
@@ -131,6 +132,14 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
         return Ratio(ci.median, None, None, None, len(common), refused)
     word = "AMBIGUOUS" if refused else statistics.verdict(ci.lo, ci.hi, group.band)
     return Ratio(ci.median, ci.lo, ci.hi, word, len(common), refused)
+
+
+def ratio_by_one_clock(group: Group, row: Row, reference: Row) -> Ratio | None:
+    """:func:`ratio_between`, of two clocks by the host's on both sides; None where they have no such ratio."""
+    own = ratio_between(group, row, reference)
+    if not own.across:
+        return own
+    return host_ratio(group, row, reference) or (own if own.lo is not None else None)
 
 
 def has_ratio_to(group: Group, row: Row, reference: Row) -> bool:

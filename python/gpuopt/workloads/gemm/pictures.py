@@ -12,7 +12,7 @@ from gpuopt import papers
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, Group, row_named
 from gpuopt.lab.rows.names import step_name
-from gpuopt.lab.rows.ratios import host_ratio, ratio_between
+from gpuopt.lab.rows.ratios import ratio_by_one_clock
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, joined
@@ -223,8 +223,9 @@ def over_cpu(study: StudyRows) -> Figure:
         points = []
         for y, (_, mine, _) in enumerate(entries):
             row = min(filter(mine, timed_rows(group)), key=time_ms, default=None)
-            if row is not None and loop is not None:
-                points.append((y, *ends_of(host_ratio(group, row, loop) or ratio_between(group, row, loop))))
+            ratio = ratio_by_one_clock(group, row, loop) if row is not None and loop is not None else None
+            if ratio is not None:
+                points.append((y, *ends_of(ratio)))
         for y, low, mid, high in points:
             ax.errorbar(mid, y, xerr=error_sides(low, mid, high), capsize=2, **style)
         ax.plot([], [], label=size_name(group), **style)

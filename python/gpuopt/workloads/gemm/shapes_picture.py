@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import CALLS, OURS, PEERS, Group
-from gpuopt.lab.rows.ratios import Ratio, host_ratio, ratio_between
+from gpuopt.lab.rows.ratios import Ratio, ratio_by_one_clock
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, significant
@@ -30,7 +30,7 @@ _COMPARED = {CALLS: ("gpuopt.gemm(A, B)",), PEERS: ("NumPy", "PyTorch", "CuPy")}
 
 class Beside(NamedTuple):
     """A shape beside the fastest library: how many times as fast the kernels are, and the whole call, None where one of
-    both did not run."""
+    both did not run, or where no clock timed both."""
 
     shape: Shape
     library: str
@@ -130,6 +130,4 @@ def _fastest(group: Group, section: str) -> Row | None:
 
 def _ratio(group: Group, section: str, library: Row) -> Ratio | None:
     row = _fastest(group, section)
-    if row is None:
-        return None
-    return host_ratio(group, row, library) or ratio_between(group, row, library)
+    return None if row is None else ratio_by_one_clock(group, row, library)

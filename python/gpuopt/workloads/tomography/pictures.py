@@ -15,7 +15,7 @@ from gpuopt import files, papers
 from gpuopt._core import Device
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import SECTIONS, Group, section, section_title
-from gpuopt.lab.rows.ratios import host_ratio, ratio_between
+from gpuopt.lab.rows.ratios import ratio_by_one_clock
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
@@ -134,7 +134,7 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
             ends = rate * time_ms(row) / row["ci_hi_ms"], rate, rate * time_ms(row) / row["ci_lo_ms"]
             ax.errorbar(rate, y, xerr=error_sides(*ends), **WHISKER)
         first = ran.get(NAIVE + _form(row))
-        gain = f"{significant(_gain(group, row, first))}x" if first else ""
+        gain = _gain(group, row, first) if first else ""
         for text, points, colour in (
             (significant(rate), TEXT_POINTS[0], INK),
             (gain, TEXT_POINTS[1], INK),
@@ -159,11 +159,12 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
     ax.set_title(f"{group.first['problem']}: {about}", fontsize=9.5, loc="left", color=INK, pad=16)
 
 
-def _gain(group: Group, row: Row, first: Row) -> float:
-    """How many times as fast as the first step, over common blocks as in the table."""
+def _gain(group: Group, row: Row, first: Row) -> str:
+    """How many times as fast as the first step, over common blocks as in the table; empty where no clock timed both."""
     if row is first:
-        return 1.0
-    return ends_of(host_ratio(group, row, first) or ratio_between(group, row, first))[1]
+        return f"{significant(1.0)}x"
+    ratio = ratio_by_one_clock(group, row, first)
+    return f"{significant(ends_of(ratio)[1])}x" if ratio else ""
 
 
 def _updates(row: Row) -> float:
