@@ -112,13 +112,15 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
 def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
     """The ratio of two rows by the host's clock, where it timed one of them and the device's the other: over blocks in
     which one pass visited both, of the median of the one and of what the host's clock says of the other's visit, launch
-    and wait included. None where no such block says both, and where the other is timed by its period: the host's time
-    of a run among many holds neither."""
+    and wait included. None where no such block says both, and where the other's samples are of many runs: the host's
+    time of one of these holds neither. Beside a run that is long enough for a sample of its own they are little."""
 
     def times(of: Row) -> dict[_Block, float]:
         return by_block(group, of, "median_ms" if of["clock"] == "wall" else "wall_ms")
 
-    if {row["clock"], reference["clock"]} != {"event", "wall"}:
+    if not other_clock(row, reference) or "wall" not in (row["clock"], reference["clock"]):
+        return None
+    if any(one["clock"] == "batch" and one["batch_n"] != 1 for one in (row, reference)):
         return None
     if _why_unpaired(group, row, reference):
         return None
