@@ -10,6 +10,7 @@ import pytest
 from gpuopt.lab.device import bounds
 from gpuopt.lab.device.bounds import Launch
 from gpuopt.lab.device.profile import Ceiling, Profile
+from gpuopt.lab.rows import audit_bounds
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.run.bounding import Limits, over_blocks
 from gpuopt.lab.run.candidates import Candidate
@@ -133,3 +134,15 @@ def test_the_share_of_blocks_is_their_median() -> None:
     found = over_blocks(blocks)  # type: ignore[arg-type]
     assert found["pct_lo"] <= 100 < found["pct_bound"]
     assert over_blocks([]) == {}
+
+
+def test_what_comes_next_is_of_the_blocks_of_the_same_bound() -> None:
+    """Three resources that are close: no block is bound by memory and by memory next."""
+    seen = [("dram", "l1", 80.0)] * 4 + [("l1", "dram", 43.0)] * 3 + [("llc", "dram", 43.0)] * 3
+    kept = {"pct_bound": 90.0, "bound_ms": 1.0, "uncached_ms": None, "pct_uncached": None}
+    blocks: Any = [kept | {"bound_by": first, "next_by": second, "pct_next": share} for first, second, share in seen]
+    found = over_blocks(blocks)
+    assert (found["bound_by"], found["next_by"], found["pct_next"]) == ("dram", "l1", 80.0)
+    now, earlier = audit_bounds.over_blocks(blocks)
+    assert now == {name: found[name] for name in now}  # type: ignore[literal-required]
+    assert (earlier["bound_by"], earlier["next_by"], earlier["pct_next"]) == ("dram", "dram", 43.0)

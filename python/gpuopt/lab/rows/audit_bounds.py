@@ -65,6 +65,24 @@ def source(row: Fields) -> str | None:
     return str(of) if of else None
 
 
+def over_blocks(shares: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Over blocks by either rule: what comes next to the bound is of the blocks that are bound by the same, in
+    earlier rows of all blocks."""
+    made: dict[str, Any] = {
+        name: audit_rules.median([each[name] for each in shares])
+        for name in ("bound_ms", "uncached_ms", "pct_uncached")
+    }
+    made["bound_by"] = audit_rules.commonest([each["bound_by"] for each in shares])
+    alike = [each for each in shares if each["bound_by"] == made["bound_by"]]
+    second = audit_rules.commonest([each["next_by"] for each in alike])
+    share = audit_rules.median([each["pct_next"] for each in alike if each["next_by"] == second])
+    earlier = {
+        "next_by": audit_rules.commonest([each["next_by"] for each in shares]),
+        "pct_next": audit_rules.median([each["pct_next"] for each in shares]),
+    }
+    return [made | {"next_by": second, "pct_next": share}, made | earlier]
+
+
 class BoundAudit:
     """Checks the bounds of one comparison's variants."""
 
@@ -173,8 +191,9 @@ class BoundAudit:
         """The medians over blocks of the bound and of the share of it, with the share's interval."""
         shares = [visit.row for _, visit in self.comparison.visits(entry)]
         if shares and all(row["pct_bound"] is not None for row in shares):
-            made = self._over_blocks(shares) | self._share(shares)
-            self.ledger.all_same(entry, made, "over its blocks")
+            made = [by_rule | self._share(shares) for by_rule in over_blocks(shares)]
+            best = min(made, key=lambda each: sum(not alike(entry.row[name], each[name]) for name in _TELLING))
+            self.ledger.all_same(entry, best, "over its blocks")
             return
         self._from_ceilings(entry)
 
@@ -206,7 +225,8 @@ class BoundAudit:
                 if (stream := self._stream(block.number, among)) is not None
             ]
             if shares:
-                yield self._over_blocks(shares) | (self._share(shares) if interval else {})
+                share = self._share(shares) if interval else {}
+                yield from (by_rule | share for by_rule in over_blocks(shares))
 
     def _among(self, entry: Entry) -> list[tuple[str | None, ...]]:
         """The data whose ceilings a variant may be held against: its own, else any, for rows do not say which variants
@@ -278,13 +298,6 @@ class BoundAudit:
         uncached = audit_rules.memory_ms(row, requested, stream, launch) if requested else None
         made = audit_rules.bound(times, time)
         return made | {"uncached_ms": uncached, "pct_uncached": 100 * uncached / time if uncached else None}
-
-    def _over_blocks(self, shares: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {
-            name: audit_rules.median([each[name] for each in shares])
-            for name in ("bound_ms", "pct_next", "uncached_ms", "pct_uncached")
-        }
-        return made | {name: audit_rules.commonest([each[name] for each in shares]) for name in ("bound_by", "next_by")}
 
     def _share(self, shares: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         found = self.comparison.rules.share_ci([each["pct_bound"] for each in shares])

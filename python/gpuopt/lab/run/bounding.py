@@ -86,16 +86,20 @@ class Limits:
 
 def over_blocks(blocks: list[Row]) -> Row:
     """The medians of the bound and of the share of it over these blocks, and the share's interval where the blocks are
-    enough for one; no fields where there are no blocks."""
+    enough for one; what comes next to the bound is of the blocks that are bound by the same. No fields where there are
+    no blocks."""
     if not blocks:
         return {}
     share = statistics.ratio_ci([number_of(row, "pct_bound") for row in blocks])
+    bound_by = _commonest(row["bound_by"] for row in blocks)
+    next_by = _commonest(row["next_by"] for row in blocks if row["bound_by"] == bound_by)
+    alike = [row for row in blocks if (row["bound_by"], row["next_by"]) == (bound_by, next_by)]
     modelled = [row for row in blocks if row["uncached_ms"]]  # blocks of earlier versions have no such count
     return {
         "bound_ms": _median(row["bound_ms"] for row in blocks),
-        "bound_by": _commonest(row["bound_by"] for row in blocks),
-        "next_by": _commonest(row["next_by"] for row in blocks),
-        "pct_next": _median(row["pct_next"] for row in blocks),
+        "bound_by": bound_by,
+        "next_by": next_by,
+        "pct_next": _median(row["pct_next"] for row in alike),
         "pct_bound": share.median,
         "pct_lo": share.lo if share.reached else None,
         "pct_hi": share.hi if share.reached else None,
