@@ -189,3 +189,41 @@ def test_rows_of_one_kernel_are_one_row_whatever_preset_names_it() -> None:
     study = Study([*step("basic", 20.0, *[1.0] * 6), *old, new])
     assert [r["preset"] for r in study.summary if r["variant"] == "vectorized"] == ["paper:cpu"]
     assert study.speedup("vectorized", "basic").blocks == 6
+
+
+def test_the_range_of_few_samples_is_no_interval() -> None:
+    """Rows that stand for what did not end hold the range of their samples where others hold an interval of 95 %."""
+    rows = [timed(kind, f"{kind}{n}", 10.0, n=n) for kind in ("search", "block", "summary") for n in (3, 6)]
+    shown = {str(one["variant"]): one["ci_lo_ms"] for one in Study(rows).summary}
+    assert {name for name, low in shown.items() if low is None} == {"search3", "block3"}
+    few, enough = (timed("point", "read", 10.0, n=n, sizes={"bytes": n}) for n in (5, 6))
+    assert [one["ci_hi_ms"] is None for one in Study([few, enough]).points] == [True, False]
+
+
+def clones(*ratios: float, told: bool = True) -> list[study_rows.Row]:
+    """The visits of the baseline's clone in one run, and their summary."""
+    same = {"role": "clone", "baseline": "basic", "env_hash": "e"}
+    made = [timed("block", "basic", 20.0, block=n, order=5, ratio=ratio, **same) for n, ratio in enumerate(ratios)]
+    return [*made, *([timed("summary", "basic", 20.0, blocks=len(ratios), **same)] if told else [])]
+
+
+def test_the_band_is_of_the_last_run() -> None:
+    others = [one | {"env_hash": "e"} for one in step("basic", 20.0, *[1.0] * 6, blocks=6)]
+    quiet, noisy = [1.01, 0.99] * 3, [1.2, 0.8] * 3
+    for first, last in ((quiet, noisy), (noisy, quiet)):
+        (alone,) = Study([*others, *clones(*last)]).groups()
+        (both,) = Study([*others, *clones(*first), *clones(*last)]).groups()
+        assert both.band == alone.band
+    (unfinished,) = Study([*others, *clones(*quiet, told=False)]).groups()
+    assert unfinished.band == Study([*others, *clones(*quiet)]).groups()[0].band
+
+
+def test_ceilings_are_of_the_last_run_in_the_rows_environment() -> None:
+    rows = [one | {"env_hash": "now"} for one in step("basic", 20.0, *[1.0] * 6)]
+
+    def ceiling(gb_s: float, env: str) -> study_rows.Row:
+        return timed("summary", "read", 4.0, role="ceiling", gb_s=gb_s, env_hash=env)
+
+    for earlier in ("then", "now"):
+        (group,) = Study([*rows, ceiling(90.0, earlier), ceiling(30.0, "now")]).groups()
+        assert group.ceiling_rates() == {"read": 30.0}

@@ -156,6 +156,18 @@ class Group:
             return own
         return sorted(own, key=lambda block: self.passes[id(block)] or 0)[-row["blocks"] :]
 
+    def of_identical(self, clones: Iterable[Row]) -> list[Row]:
+        """The good blocks that held the baseline against its clone, of earlier versions' rows against itself: of
+        several runs in one environment those of the last, as far as summaries, ``clones`` or the group's, tell."""
+        role = "clone" if any(role == "clone" for role, _ in self.blocks_of) else "variant"
+        told = {(row["configuration"], row["env_hash"]): row for row in (clones if role == "clone" else self.rows)}
+        runs: dict[tuple[str | None, str | None], list[Row]] = {}
+        for (of, _), blocks in self.blocks_of.items():
+            for row in blocks if of == role else ():
+                runs.setdefault((row["configuration"], row["env_hash"]), []).append(row)
+        found = [self.own_blocks(told[at]) if at in told else own for at, own in runs.items()]
+        return [row for own in found for row in own if role == "clone" or is_baseline(row, row)]
+
     @cached_property
     def codes_of_baselines(self) -> dict[int, frozenset[Code]]:
         """By a row's ``id``, the codes of the baseline that its blocks were held against; of the baseline, its own. The
@@ -249,6 +261,13 @@ def last_of(rows: Iterable[Row]) -> dict[Hashable, Row]:
     return last
 
 
+def last_summaries(rows: Iterable[Row]) -> list[Row]:
+    """The rows, without summaries that a later one of their configuration has replaced."""
+    kept = [*rows]
+    last = {identity(row): id(row) for row in kept if row["kind"] == "summary"}
+    return [row for row in kept if row["kind"] != "summary" or last[identity(row)] == id(row)]
+
+
 def with_last(rows: Sequence[Row], last: Mapping[Hashable, Row]) -> list[Row]:
     """The rows, so that the ``last`` one of each configuration (by its identity, one of them) decides: behind all
     others, where that which stands last says something else. The others stay, and with them the order of tables."""
@@ -299,6 +318,14 @@ def is_earlier(row: Row) -> bool:
 
 def is_confirmed(row: Row) -> bool:
     return row["kind"] == "summary" and (row["blocks"] or statistics.MIN_BLOCKS) >= statistics.MIN_BLOCKS
+
+
+def with_sure_interval(row: Row) -> Row:
+    """The row, without the ends of its time's interval where these are the range of too few samples. A summary, which
+    is of blocks, has an interval of 95 % or none."""
+    if row["kind"] == "summary" or (row["n"] or statistics.MIN_BLOCKS) >= statistics.MIN_BLOCKS:
+        return row
+    return row | {"ci_lo_ms": None, "ci_hi_ms": None}
 
 
 def tell_device_types(rows: list[Row]) -> None:

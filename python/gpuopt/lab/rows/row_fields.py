@@ -84,7 +84,8 @@ class Outcome(TypedDict, total=False):
 
 class Time(TypedDict, total=False):
     """Milliseconds of one run, over ``n`` samples of ``batch_n`` runs each. ``ci`` is the 95 % interval within this
-    sitting, ``sit`` the one that holds the median of another sitting too."""
+    sitting, in rows but summaries of fewer than 6 samples their range, ``sit`` the interval that holds the median of
+    another sitting too."""
 
     n: int | None
     batch_n: int | None

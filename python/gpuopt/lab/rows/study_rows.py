@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypedDict
 
@@ -19,10 +20,10 @@ from gpuopt.lab.rows.groups import (
     Group,
     code_of,
     identity,
-    is_baseline,
     is_confirmed,
     is_result,
     last_of,
+    last_summaries,
     representative,
     row_named,
     seconds_of,
@@ -30,6 +31,7 @@ from gpuopt.lab.rows.groups import (
     tell_device_types,
     where,
     with_last,
+    with_sure_interval,
 )
 from gpuopt.lab.rows.paper_figures import paper_rank
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
@@ -172,7 +174,8 @@ class StudyRows:
     def points(self) -> list[Row]:
         """The points of a survey in the order asked; of several rows of a point, as of before and after an edit, the
         last."""
-        return list({identity(row): row for row in self.rows if row["kind"] == "point"}.values())
+        last = {identity(row): row for row in self.rows if row["kind"] == "point"}
+        return [with_sure_interval(row) for row in last.values()]
 
     def groups(self) -> list[Group]:
         """The summary rows in groups that can be compared, in order of appearance."""
@@ -220,23 +223,23 @@ class StudyRows:
             for row in self.rows
             if row["kind"] == "block" and row["env_hash"] in environments and where(row) == place
         ]
-        beside = [row for row in self.rows if where(row, BESIDE) == where(rows[0], BESIDE)]
-        clones = [row for row in blocks if row["role"] == "clone"]
-        own = clones or [row for row in blocks if row["role"] == "variant" and is_baseline(row, row)]
-        aa = [ratio for row in own if (ratio := row["ratio"]) and ratio > 0]
+        near = where(rows[0], BESIDE)
+        beside = [row for row in self.rows if row["env_hash"] in environments and where(row, BESIDE) == near]
         seen = {id(row): index for index, row in enumerate(rows)}
         rows.sort(key=lambda row: (SECTIONS.index(section(row)), paper_rank(row), seen[id(row)]))
+        group = Group(
+            rows=rows,
+            blocks=blocks,
+            ceilings=last_summaries(row for row in beside if row["role"] == "ceiling"),
+            overheads=last_summaries(row for row in beside if row["role"] == "overhead"),
+        )
+        clones = [row for row in beside if row["role"] == "clone" and row["kind"] == "summary" and where(row) == place]
+        aa = [ratio for row in group.of_identical(clones) if (ratio := row["ratio"]) and ratio > 0]
         band = statistics.aa_band(aa) or self.problem_info.get("band") or 0.0
         if any(row["kind"] == "block" for row in rows):  # these stand for comparisons that did not end
             why = refusals.refusal(refusals.Conditions.of(blocks), band or None, refusals.spread_of(blocks))
             rows = [row | {"refused": why} if row["kind"] == "block" else row for row in rows]
-        return Group(
-            rows=rows,
-            blocks=blocks,
-            ceilings=[row for row in beside if row["role"] == "ceiling"],
-            overheads=[row for row in beside if row["role"] == "overhead"],
-            band=band,
-        )
+        return replace(group, rows=[with_sure_interval(row) for row in rows], band=band)
 
     def best(self, role: Role = "variant", accuracy: str = "") -> Row | None:
         """The fastest correct summary row of `role`, or None where nothing is correct.
