@@ -23,6 +23,14 @@ def study() -> Study:
     return Study(study_rows.rows(), study_rows.INFO)
 
 
+def test_a_verdict_across_clocks_is_none_as_in_the_table(study: Study) -> None:
+    rows = [{**row, "clock": "wall", "method": None} if row["role"] == "peer" else row for row in study.rows]
+    held = [row for row in rows if row["role"] == "peer" and row["verdict"]]
+    assert held
+    assert "~" in Study(rows).to_text(120)
+    assert [line["verdict"] for line in tidy.lines(Study(rows)) if line["role"] == "peer"] == [None] * len(held)
+
+
 def test_a_line_says_what_the_row_says(study: Study) -> None:
     group = study.groups()[0]
     lines = tidy.lines(study)

@@ -20,7 +20,7 @@ from gpuopt.lab.rows.groups import (
     share_of_bound,
 )
 from gpuopt.lab.rows.pairs import Told, baseline_of, told_of
-from gpuopt.lab.rows.ratios import Ratio, has_ratio_to, inverse, ratio_between
+from gpuopt.lab.rows.ratios import Ratio, has_ratio_to, inverse, ratio_between, ratio_by_one_clock
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import NARROWEST, flop_rate, folded, joined, significant, spread, terminal_width
@@ -114,7 +114,8 @@ def _fastest(group: Group) -> str:
         title = section_title(ROUNDED, str(best["workload"])).removeprefix("ours, ")
         text += f" With {title}: {group.label(rounded)}, {_ms(rounded)}."
     call = fastest([row for row in group.section(CALLS) if row["status"] == "ok"])
-    if call is not None and time_ms(call) < time_ms(best):  # by a variant that this study was not asked for
+    ratio = ratio_by_one_clock(group, call, best) if call is not None else None
+    if call is not None and ratio is not None and ratio.verdict == "FAST":  # by a variant that was not asked for
         text += f" The whole call {group.label(call)} took {_ms(call)}, by a faster kernel."
     return text
 

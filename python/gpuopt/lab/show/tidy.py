@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from gpuopt.lab.rows.frames import as_text
 from gpuopt.lab.rows.groups import Group, is_baseline, share_of_bound
-from gpuopt.lab.rows.pairs import elsewhere
+from gpuopt.lab.rows.pairs import elsewhere, verdict_of
 from gpuopt.lab.rows.schema import ResultsError, Row, plain
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.points import rate_of
@@ -94,7 +94,7 @@ def _compared(group: Group, row: Row) -> dict[str, Cell]:
         "speedup": 1 / ratio if ratio else None,
         "speedup_lo": 1 / high if high else None,
         "speedup_hi": 1 / low if low else None,
-        "verdict": None if away else row["verdict"],
+        "verdict": None if away else verdict_of(group, row),
         "bound_pct": share_of_bound(row),
         "bound_by": row["bound_by"] if share_of_bound(row) is not None else None,
     }
