@@ -1,5 +1,5 @@
 """What pairs of rows of one group say together. Verdicts are the table's, or adjusted by Holm over all pairs that are
-told beside them; two clocks give none."""
+told beside them; of pairs without enough blocks in common each has its own. Two clocks give none."""
 
 from __future__ import annotations
 

@@ -199,7 +199,8 @@ def _settled(steps: Sequence[tuple[float, float]], began: float, lengths: Length
 
 
 def _integral(powers: Sequence[tuple[float, float]], start: float, end: float) -> float | None:
-    """Joules of the sampled power between two times, by trapezoids; None where no samples lie on both sides."""
+    """Joules of the sampled power between two times, by trapezoids; before the first sample and after the last one
+    these hold. None for fewer than two samples."""
     if len(powers) < 2:
         return None
     times, watts = np.array(powers).T

@@ -17,6 +17,7 @@ from gpuopt.lab.show.wording import excludes_one, noise
 from gpuopt.lab.timing import statistics
 
 _AND = re.compile(", | and ")
+_GO_ON = "the same command goes on where it stopped"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -103,7 +104,7 @@ def _noise(groups: list[Group]) -> str:
 def _next(study: StudyRows, groups: list[Group]) -> str:
     """What to do about what is not sure, the most useful first."""
     if study.interrupted:
-        return "the same command goes on where it stopped"
+        return _GO_ON
     states = Counter(_state(group, row) for group in groups for row in compared_rows(group))
     out = []
     if states["refused"] or any(group.band > statistics.SAME_LIMIT for group in groups):
@@ -113,7 +114,8 @@ def _next(study: StudyRows, groups: list[Group]) -> str:
         taken = min((int(row["blocks"] or 0) for group in groups for row in compared_rows(group)), default=0)
         wanted = statistics.blocks_for(most)
         why = f"{wanted} blocks decide {most} rows, not {taken}" if wanted > taken else "more blocks"
-        out.append(f"leave out --quick ({why})")
+        whole = any(row["protocol"] == "full" for group in groups for row in compared_rows(group))
+        out.append(f"{_GO_ON if whole else 'leave out --quick'} ({why})")
     if not any(row["profile"] for group in groups for row in group.rows):
         out.append("`gpuopt profile` (how far from the limit these are)")
     workload = groups[0].first["workload"]

@@ -72,7 +72,8 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     Raises ParameterError for rows of several devices, or of one problem under several conditions (states of the caches,
     protocols), and where no paper's first step ran.
     """
-    groups = by_size(study)[-MOST_SIZES:][::-1]
+    every = by_size(study)
+    groups = every[-MOST_SIZES:][::-1]
     workload = str(groups[0].first["workload"])
     panels = []
     for paper in (paper for paper in papers.of(workload) if keys is None or paper.key in keys):
@@ -86,7 +87,10 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     heights = [1.25 + sum(_row_inches(steps, len(found)) for _, found in steps) for _, steps in panels]
     title = f"{called(workload)}: what the papers' steps bring"
     bases = joined([f"{step_name(workload, paper.steps[0].preset)} for {paper.short}" for paper, _ in panels])
-    lines = [f"Speed-ups are over {bases}.", provenance([row for group in groups for row in group.rows])]
+    lines = [
+        f"Speed-ups are over {bases}.{smaller(len(every))}",
+        provenance([row for group in groups for row in group.rows]),
+    ]
     figure, part = captioned_picture(title, 0.9 + sum(heights), lines)
     axes = part.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     sizes = list(dict.fromkeys(gain.size for _, steps in panels for _, found in steps for gain in found))
@@ -102,6 +106,11 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
         handles.append(paper_key(devices, "in the paper, or its least and most"))
     legend_outside(part, handles, 6)
     return figure
+
+
+def smaller(sizes: int) -> str:
+    """What a picture of the largest of so many sizes says of the others."""
+    return f" The smallest {sizes - MOST_SIZES} of {sizes} sizes are not drawn." if sizes > MOST_SIZES else ""
 
 
 def gains_over(groups: Sequence[Group], base: str, step: papers.Step) -> list[Gain]:

@@ -142,12 +142,13 @@ class Portability:
         return str(self)
 
     def picture(self) -> Picture:
-        """The cascade of the most portable configurations and of each device's own fastest. Letters are devices; a line
-        ends where there are no more times."""
+        """The cascade of the most portable configurations and of each device's own fastest, of six in all. Letters are
+        devices; a line ends where there are no more times."""
         from gpuopt.lab.show.canvas import CYCLE, MARKERS, decorate
         from gpuopt.lab.show.style import Picture
 
-        chosen = list(dict.fromkeys([*self.best.values(), *self.ranked]))[:SHOWN]
+        every = list(dict.fromkeys([*self.best.values(), *self.ranked]))
+        chosen = every[:SHOWN]
         picture = Picture(figsize=(8, 3.6 + 0.2 * (len(chosen) + len(self.devices))), layout="constrained")
         ax = picture.subplots()
         for number, one in enumerate(chosen):
@@ -171,7 +172,8 @@ class Portability:
             f"{name}: {device}{' (no verdicts)' if device in self.refused else ''}"
             for device, name in self.letters.items()
         ]
-        told = "\n".join([*devices, "configuration: score"])
+        left = f" ({len(every) - SHOWN} more are not drawn)" if len(every) > SHOWN else ""
+        told = "\n".join([*devices, f"configuration: score{left}"])
         picture.legend(
             loc="outside lower left", fontsize=8, frameon=False, title=told, title_fontsize=8, alignment="left"
         )

@@ -137,8 +137,10 @@ def _footers(group: Group, whole: bool) -> list[tuple[str, str]]:
     out = [("", f"{hidden} slower or failed rows are left out here")] if hidden else []
     words = {str(verdict_of(group, row)) for row in compared_rows(group)}
     other = any(by_other_clock(group, row) for row in compared_rows(group))
-    refused = any(row["refused"] for row in group.rows)
-    signs = [f"{sign} {REFUSED if refused else text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in words]
+    open_rows = [row for row in compared_rows(group) if verdict_of(group, row) == "AMBIGUOUS"]
+    whys = {REFUSED if row["refused"] else VERDICT_SIGNS["AMBIGUOUS"][1] for row in open_rows}
+    meanings = {word: text for word, (_, text) in VERDICT_SIGNS.items()} | {"AMBIGUOUS": " or ".join(sorted(whys))}
+    signs = [f"{sign} {meanings[word]}" for word, (sign, _) in VERDICT_SIGNS.items() if word in words]
     signs += ["~ by another clock than the baseline, no verdict"] if other else []
     signs += [f"- {why}" for why in dict.fromkeys(elsewhere(group, row) for row in group.rows) if why]
     told = any(flags_of(row) or row["energy_note"] for row in group.rows)

@@ -32,6 +32,7 @@ from gpuopt.lab.show.gains import (
     gains_over,
     save_all,
     size_name,
+    smaller,
 )
 from gpuopt.lab.show.sizes import (
     APART,
@@ -199,7 +200,8 @@ def over_cpu(study: StudyRows) -> Figure:
     Raises ParameterError for rows of several devices, or of one problem under several conditions, and where the loop
     was not timed beside them.
     """
-    groups = [group for group in by_size(study) if row_named(group, SERIAL_LOOP)][-MOST_SIZES:]
+    every = [group for group in by_size(study) if row_named(group, SERIAL_LOOP)]
+    groups = every[-MOST_SIZES:]
     if not groups:
         raise ParameterError(f"study: {SERIAL_LOOP!r} was not timed; sweep a size at which it takes seconds at most")
     entries: list[tuple[str, Callable[[Row], bool], float | None]] = []
@@ -210,7 +212,7 @@ def over_cpu(study: StudyRows) -> Figure:
         entries.append((f"{step_name('gemm', preset)}, whole call", of_variant(name, CALLS), None))
     loops = dict.fromkeys(str(row["options"]) for group in groups if (row := row_named(group, SERIAL_LOOP)))
     about = [
-        f"The loop on the host: {joined(list(loops))}.",
+        f"The loop on the host: {joined(list(loops))}.{smaller(len(every))}",
         provenance([group.first for group in groups]),
     ]
     figure, part = captioned_picture(
