@@ -234,12 +234,21 @@ def _kept(target: Path, aside: Path | None) -> Iterator[None]:
         raise
     except OSError as error:
         let_through(error)
-        shutil.copy2(target, aside)
+        with _unless_replaced(target, before, aside):
+            shutil.copy2(target, aside)
+    with _unless_replaced(target, before, aside):
+        yield
+
+
+@contextmanager
+def _unless_replaced(target: Path, before: os.stat_result, aside: Path) -> Iterator[None]:
+    """Removes the second name where an error comes, unless it is all that is left of the file."""
     try:
         yield
     except BaseException:
-        if os.path.samestat(before, os.stat(target)):  # else it was replaced, and the other name is all that is left
-            aside.unlink()
+        with suppressing(OSError):
+            if os.path.samestat(before, os.stat(target)):
+                aside.unlink()
         raise
 
 

@@ -171,8 +171,11 @@ def _take_means(
     for start in range(0, len(normals), _ATOMS_AT_ONCE):
         chunk = slice(start, start + _ATOMS_AT_ONCE)
         for i, tied in enumerate(tree.query_ball_point(molecule.xyz[chunk], distance[chunk] + _AS_NEAR), start):
-            known = of_points[tied][~np.isnan(of_points[tied]).any(axis=1)].astype(np.float64)
-            if len(tied) < 2 or not len(known):
+            if len(tied) < 2:
+                continue
+            known = of_points[tied].astype(np.float64)
+            known = known[~np.isnan(known).any(axis=1)]
+            if not len(known):
                 continue
             total = known.sum(axis=0)
             if np.linalg.norm(total) < _CANCELLED * len(known):

@@ -117,6 +117,7 @@ unsigned char byte_of(const py::object& given) {
     const auto value = whole ? PyLong_AsLong(whole.ptr()) : -1;
     if (PyErr_Occurred()) {  // what is no whole number, or too large a one, is -1
         const py::error_already_set error;
+        if (error.trace()) PyException_SetTraceback(error.value().ptr(), error.trace().ptr());  // CPython 3.12 does
         const auto of_signal = py::module_::import("gpuopt.signals").attr("of_signal");
         if (!error.matches(PyExc_Exception) || !of_signal(error.value()).is_none()) throw error;
     }

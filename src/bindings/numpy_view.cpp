@@ -193,8 +193,8 @@ bool overlap(const Operand& one, const Operand& other) {
         constexpr int most_work = 1 << 20;  // of a search that could take for ever; views of matrices need a few steps
         return numpy.attr("shares_memory")(one.owner, other.owner, most_work).cast<bool>();
     } catch (const py::error_already_set& error) {  // a signal's handler may have raised one, too
-        const auto too_hard = numpy.attr("exceptions").attr("TooHardError");  // absurd strides overflow
-        if (!error.matches(too_hard) && !error.matches(PyExc_OverflowError)) throw;
+        const auto too_hard = numpy.attr("exceptions").attr("TooHardError");
+        if (!error.matches(too_hard)) throw;
         return true;
     }
 }

@@ -285,15 +285,16 @@ void Session::drop_kept() noexcept {
     pool_.clear();
 }
 
+// Reading /proc takes tens of microseconds.
+constexpr std::size_t worth_asking = std::size_t(64) << 20;
+
 // Without what is kept for later calls. A CPU device's memory is the host's, and its own figure includes what others
 // use.
-std::size_t Session::free_bytes(std::size_t wanted) {
+std::size_t Session::free_bytes(std::size_t wanted) const {
     const std::size_t limit = device_->global_bytes, taken = allocated_ + pool_.bytes();
     const auto free = limit > taken ? limit - taken : 0;
-    constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc takes tens of microseconds
-    if (device_->type != DeviceType::cpu || (unasked_ + wanted < worth_asking && !process_is_limited())) return free;
-    unasked_ = 0;
-    return std::min(free, host_free_bytes());
+    const bool asks = device_->type == DeviceType::cpu && (unasked_ + wanted >= worth_asking || process_is_limited());
+    return asks ? std::min(free, host_free_bytes()) : free;
 }
 
 void Session::require_room(std::size_t bytes, const std::string& what) {
@@ -316,7 +317,7 @@ void Session::reserve(std::size_t bytes, const std::string& what) {
     require_own_process();
     require_room(bytes, what);
     allocated_ += bytes;
-    unasked_ += bytes;
+    unasked_ = unasked_ + bytes < worth_asking ? unasked_ + bytes : 0;
 }
 
 }  // namespace gpuopt

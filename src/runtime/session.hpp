@@ -65,10 +65,10 @@ public:
     void wait_for_all() { runs_left_.wait_for_all(), builds_left_.wait_for_all(); }
     void finish_queues() noexcept;  // at the process's end
     // Commands were enqueued that nobody has waited for yet; about so long they take. Then `catch_up` waits for them
-    // interruptibly, before a driver's own wait does. Call both under the lock of runs.
+    // interruptibly, before a driver's own wait does. Call these under the lock of runs. Of `bytes` that are moved it
+    // is known how long they take, on devices that are not waited for.
     void fall_behind(double ms) { behind_ms_ += ms; }
-    void fall_behind_by(
-        std::size_t bytes);  // that queued work moves, on a device that does so while it is not waited for
+    void fall_behind_by(std::size_t bytes);
     void catch_up();
     // Sessions that were made, for what looks after all of them.
     static std::vector<std::shared_ptr<Session>> all();
@@ -121,7 +121,7 @@ private:
     cl::CommandQueue queue_, second_queue_, timing_queue_, copy_queue_, download_queue_;
     std::mutex queues_mutex_;  // of the making of the others
     cl::CommandQueue made(cl::CommandQueue& queue, cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE);
-    std::size_t free_bytes(std::size_t wanted);
+    std::size_t free_bytes(std::size_t wanted) const;
     std::unique_ptr<ProgramCache> programs_;
     std::shared_ptr<const Program> built_by(const KernelSource& source, const std::string& options);
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options

@@ -74,7 +74,6 @@ Rule between_pixels() {
     return constraint([](const Case& at) { return at.size("width") > 1 && at.size("elements") > at.size("width"); },
                       "one line of pixels has none to take means of");
 }
-Rule places_of_32_bits() { return at_most_elements((std::int64_t(1) << 31) - 1, "its places are counted in 32 bits"); }
 Rule rows_of_pixels() {
     return {.of_device = false, .unmet = [](const Case& at) {
                 const auto floats = at.parameter("CHANNELS");
@@ -108,7 +107,8 @@ MicrobenchRows cache_rows() {
                  "each work-group copies a block to local memory and re-reads it, neighbours STRIDE elements apart",
              .parameters = {width, local_size(), groups_a_unit(), ahead, stride, block},
              .launch = full_device,
-             .rules = {work_group_fits("LOCAL"), needs_local_bytes(local_bytes), places_of_32_bits()},
+             .rules = {work_group_fits("LOCAL"), needs_local_bytes(local_bytes),
+                       at_most_elements((std::int64_t(1) << 32) - 1, "its places are counted in 32 bits")},
              .family = "local",
          },
          {
@@ -148,7 +148,8 @@ MicrobenchRows cache_rows() {
              .summary = "all work-items take means of four pixels of a buffer, again and again",
              .parameters = {lanes, local_size(), groups_a_unit(), ahead},
              .launch = full_device,
-             .rules = {work_group_fits("LOCAL"), only_for({DType::f32}), between_pixels(), places_of_32_bits()},
+             .rules = {work_group_fits("LOCAL"), only_for({DType::f32}), between_pixels(),
+                       at_most_elements((std::int64_t(1) << 31) - 1, "its places are counted in 31 bits")},
              .family = "taps",
          },
          {

@@ -293,6 +293,7 @@ void run_spmv(const SpmvArguments& arguments, const std::string& variant, const 
 HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t vectors, double alpha, double beta,
                          const std::string& variant, const Parameters& parameters)
     : rows_(matrix->rows()), cols_(matrix->cols()), vectors_(vectors), dtype_(matrix->dtype()), beta_(beta) {
+    check_spmv(*matrix, {cols_, vectors}, beta, beta != 0);  // before there are buffers
     const auto bytes = facts(dtype_).bytes * static_cast<std::size_t>(vectors);
     const auto& session = matrix->session();
     y_ = std::make_shared<Buffer>(session, DeviceArray::bytes_of(dtype_, {rows_, vectors}, "the result"), "the result");

@@ -192,3 +192,11 @@ def test_the_first_combination_is_looked_for_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Space, "_combined", None)
     few.first()["A"] = 7
     assert few.first() == {"A": 2, "B": 2}
+
+
+def test_a_constraint_that_another_one_guards_is_not_tried_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``W % TILE`` has no value at TILE = 0, which the first constraint excludes; the first combination comes late."""
+    monkeypatch.setattr(space_module, "MOST_TRIED", 20)
+    levels = {"TILE": [0, 8, 16], "A": range(10), "B": range(10), "W": [12, 16]}
+    found = space(levels, "TILE > 0", "A + B == 18", "W % TILE == 0")
+    assert found.first() == {"TILE": 8, "A": 9, "B": 9, "W": 16}

@@ -12,6 +12,7 @@ import pytest
 
 import gpuopt
 from gpuopt import lab
+from gpuopt.lab.rows import store as store_module
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import REMOVED, Store
@@ -213,3 +214,23 @@ def test_a_place_that_takes_no_file_is_told_each_time() -> None:
             made.append(make(block=count))
     with pytest.raises(ResultsError, match="cannot write"):
         made.flush()
+
+
+def test_a_newer_row_of_another_writer_stands(tmp_path: Path) -> None:
+    made = Store(tmp_path / "rows.jsonl")
+    old = make(block=0, time_utc="2026-11-01T00:00:00Z", median_ms=2.0)
+    made.append_all([old, make(block=1)])
+    made.path.rename(tmp_path / "archive.jsonl")
+    Store(made.path).append(old | {"time_utc": "2026-11-02T00:00:00Z", "median_ms": 1.0})
+    made.append(make(block=2))
+    found = Store(made.path)
+    assert sorted(numbers(made.path)) == [0, 1, 2]
+    assert [row["median_ms"] for row in found.latest() if row["block"] == 0] == [1.0]
+
+
+def test_files_are_read_in_parts_where_one_read_gives_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: read(fd, min(size, 700), at))
+    (tmp_path / "bytes").write_bytes(bytes(range(250)) * 10)
+    with open(tmp_path / "bytes", "rb") as file:
+        assert store_module._whole(file.fileno(), 2500) == bytes(range(250)) * 10

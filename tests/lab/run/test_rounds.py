@@ -17,6 +17,8 @@ from gpuopt import Configuration, lab
 from gpuopt.audit import audit
 from gpuopt.lab.device import conditions
 from gpuopt.lab.rows.facts import NO_STATE
+from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.run import rounds
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
@@ -154,6 +156,23 @@ def test_an_interrupt_ends_it_with_what_was_found(any_device: gpuopt.Device, mon
     study = rounds.survey_in_rounds(POINTS[:2], device=any_device)
     assert study.interrupted
     assert len(study.points) == 2
+
+
+def test_an_interrupt_while_a_later_visit_is_stored_loses_no_answer(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = Recorder.keep
+
+    def interrupted(self: Recorder, row: Row) -> Row:
+        if row["kind"] == "block" and row["block"] == 1:
+            raise KeyboardInterrupt
+        return keep(self, row)
+
+    monkeypatch.setattr(Recorder, "keep", interrupted)
+    study = rounds.survey_in_rounds(POINTS[:2], device=any_device)
+    assert study.interrupted
+    assert [row["n"] for row in study.points] == [1, 1]
+    assert study.notes[-1] == "interrupted: what was finished is here"
 
 
 def test_questions_about_equal_data_follow_each_other() -> None:

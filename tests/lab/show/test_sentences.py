@@ -8,6 +8,7 @@ import pytest
 
 import study_rows
 from gpuopt.lab.report import Study
+from gpuopt.lab.show.sentences import places
 from ladder_steps import step
 from study_rows import row, timed
 
@@ -171,3 +172,12 @@ def test_a_failed_step_does_not_break_the_ladder() -> None:
     first, second = Study(rows).sentences()
     assert first == "basic did not build: no."
     assert second.startswith("vectorized takes 9.000")
+
+
+def test_problems_of_one_subject_are_told_apart_by_their_full_names() -> None:
+    """As two molecules of one name and size, whose names have a digest."""
+    rows = [row | {"problem": name} for name in ("grid_64x64_r5", "grid_64x64_r5_a1b2") for row in study_rows.rows()]
+    groups = Study(rows).groups()
+    assert len(groups) == 2
+    assert places(groups, ["grid"] * 2) == ["grid_64x64_r5", "grid_64x64_r5_a1b2"]
+    assert places(groups[:1], ["grid"]) == [""]

@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -128,14 +129,16 @@ class Space:
         """The first combination. Raises ParameterError where there is none, or none near enough."""
         try:
             found = next(self._combined({}, self._own, _untold, MOST_TRIED), None)
+            hopeless = self._hopeless() if found is None else None
         except _NotFoundError:
-            found = None if self._hopeless() is not None else self._found_late()
-        if found is None:
-            if (hopeless := self._hopeless()) is None:
-                raise ParameterError("constraints: together they admit no combination of levels; give others")
+            hopeless = self._hopeless()
+            found = None if hopeless is not None else self._found_late()
+        if hopeless is not None:
             raise ParameterError(
                 f"constraints: they admit no combination of levels; {hopeless.text!r} lets none through by itself"
             )
+        if found is None:
+            raise ParameterError("constraints: together they admit no combination of levels; give others")
         return found
 
     def _found_late(self) -> Levels | None:
@@ -153,8 +156,9 @@ class Space:
             own = {name: self.levels[name] for name in self.levels if name in one.names}
             if math.prod(map(len, own.values())) <= MOST_TRIED:
                 combined = (dict(zip(own, each, strict=True)) for each in itertools.product(*own.values()))
-                if not any(map(one.holds, combined)):
-                    return one
+                with suppress(ParameterError):  # it has no value where another one's levels are not excluded
+                    if not any(map(one.holds, combined)):
+                        return one
         return None
 
     def within(self, levels: Mapping[str, Any]) -> Space:

@@ -8,7 +8,8 @@ is read as a gain of 1.25), and n is the printed number, of a range the end near
 - ``smaller``: the interval ends before n: a gain below the printed one, or none.
 - ``holds``: the interval begins above 1, and the median reaches n; of an order alone, it begins at n or above.
 - ``undecided``: else. The interval reaches n, but contains 1, or the median does not reach n, or, of an order alone, it
-  begins below n. Also where there is no 95 % interval (too few blocks), and where the study gives no verdicts.
+  begins below n. Also where there is no 95 % interval (too few blocks, rows of two environments, no pass that
+  measured both), and where the study gives no verdicts.
 
 A claim that two are the same holds within 5 %, is inverted wholly outside of that, else undecided. A claim that one is
 not less than the other holds where the interval begins at most 1 % below 1, is inverted where it ends there, else

@@ -261,3 +261,9 @@ def _where(row: Row) -> tuple[object, ...]:
     """The fields that all rows of one comparison have in common, those of ceilings too."""
     names = ("problem", "data", "device", "unit", "driver", "protocol", "cache_state")
     return tuple(field(row, name) for name in names)
+
+
+def interrupted_note(is_stored: bool) -> str:
+    """What a study says that was interrupted."""
+    told = "interrupted: what was finished is here"
+    return f"{told} and in the file; the same call goes on from there" if is_stored else told

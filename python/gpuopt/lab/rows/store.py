@@ -103,7 +103,7 @@ SHARED = (
     "another run wrote rows there meanwhile: where both measured the same, their blocks stand mixed, and one's "
     "summaries do not follow from them; give each run a file of its own"
 )
-REMOVED = "it was removed, or moved away, while rows were written to it; all of them are written again"
+REMOVED = "it was removed, replaced or cut while rows were written to it; those that it lacks are written again"
 _TORN = "unfinished last line, dropped at the next write"
 _BEGINS = b'{"schema":'  # what each row that was ever written begins with, and a digit
 
@@ -126,7 +126,8 @@ class Store:
 
     ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
     drops). ``unsaved`` are the rows that could not be written; each append, and ``flush``, tries them again first. Rows
-    that were appended together are in the file together, or not at all; those of a file that is gone are written again.
+    that were appended together are in the file together, or not at all; those that a file lacks which is gone,
+    or was replaced or cut meanwhile, are written again.
     ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows, but of
     a store that was read before it became one. Nor does a file that holds something else and not one row: it is
     somebody's.
@@ -348,13 +349,14 @@ class Store:
         """The lines of rows that were in the file and are not in the one that is there now, which another writer may
         have made. In a compact one, rows have no times."""
         appends, saved = self._log
-        known, there = no_templates(), set()
-        for line in os.pread(fd, size, 0).splitlines():
+        known, latest = no_templates(), dict[str, str]()
+        for line in _whole(fd, size).splitlines():
             with suppressing(ValueError):
                 if line.strip() and (row := parse_line(line, self.path, known)) is not None:
-                    there |= {(row["row_id"], row["time_utc"]), (row["row_id"], None)}
+                    latest[row["row_id"]] = max(row["time_utc"] or "", latest.get(row["row_id"], ""))
         before = [row for rows in appends[:saved] for row in rows]
-        lacking = [row for row in before if (row["row_id"], None if known else row["time_utc"]) not in there]
+        # A newer one of another writer stands.
+        lacking = [r for r in before if (at := latest.get(r["row_id"])) is None or (not known and at < r["time_utc"])]
         if lacking:
             self._note(REMOVED)
         return b"".join(map(_line, lacking))
@@ -380,6 +382,15 @@ class Store:
     def _note(self, reason: str) -> None:
         if not any(damage.reason == reason for damage in self.problems):
             self.problems.append(Damage(self.path, 0, reason))
+
+
+def _whole(fd: int, size: int) -> bytes:
+    """The first ``size`` bytes of a file; one read gives 2 GiB at most."""
+    parts, at = [], 0
+    while at < size and (part := os.pread(fd, size - at, at)):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)
 
 
 def _line(row: Row) -> bytes:

@@ -82,8 +82,7 @@ class _Asked:
     fields: Row = field(default_factory=Row)
     work: Work = field(default_factory=Work)
     first: Row = field(default_factory=Row)  # of the first round, with what only verification tells
-    visits: list[Row] = field(default_factory=list)
-    at_s: list[float] = field(default_factory=list)
+    visits: list[tuple[float, Row]] = field(default_factory=list)  # with the second at which each began
     error: Exception | None = None
 
     def visit(self, run: SurveyRun, number: int, place: int) -> None:
@@ -96,8 +95,7 @@ class _Asked:
         except (Error, MemoryError) as error:
             self.error = error
             return
-        self.at_s.append(begin)
-        self.visits.append(run.recorder.keep({**row, "kind": "block", "block": number, "order": place}))
+        self.visits.append((begin, run.recorder.keep({**row, "kind": "block", "block": number, "order": place})))
 
     def verified(self, run: SurveyRun) -> Row:
         """The first visit."""
@@ -134,12 +132,13 @@ class _Asked:
         """The first round's row with the times of all rounds, the flags of most of them, and what held in the middle
         one."""
         batch, step = self.first["batch_n"] or 1, self.first["timer_ns"]
-        medians = [time_ms(row) for row in self.visits]
-        summary = statistics.summarise(medians, batch_n=batch, timer_ns=step, at_s=self.at_s)
+        at_s, visits = [begin for begin, _ in self.visits], [row for _, row in self.visits]
+        medians = [time_ms(row) for row in visits]
+        summary = statistics.summarise(medians, batch_n=batch, timer_ns=step, at_s=at_s)
         middle = summary["median_ms"]
-        row: Row = {**self.first, **_state_over(self.visits), **summary, "kind": "point"}
-        row |= {"blocks": len(self.visits), "at_s": self.at_s}
-        row["flags"] = [*_flags_of_most(self.visits), *statistics.quality_flags(summary)]
+        row: Row = {**self.first, **_state_over(visits), **summary, "kind": "point"}
+        row |= {"blocks": len(visits), "at_s": at_s}
+        row["flags"] = [*_flags_of_most(visits), *statistics.quality_flags(summary)]
         row |= rates(self.unbound(samplers.Sampler(lambda count: [], "event")), middle)
         loads = (self.work.get("special") or {}).get("load")
         row["latency_ns"] = middle * 1e6 / loads if loads else None

@@ -15,7 +15,7 @@ from gpuopt.lab.device.bandwidth import clock_step_ns, timer_notes
 from gpuopt.lab.device.conditions import Sampler
 from gpuopt.lab.device.environment import device_label, environment
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.recorder import Recorder, interrupted_note
 from gpuopt.lab.rows.schema import Row, resume_key, time_ms
 from gpuopt.lab.rows.study_rows import ProblemInfo
 from gpuopt.lab.run.blocks import throttled, timed
@@ -183,7 +183,7 @@ class SurveyRun:
         info["harness_s"] = self.phases.harness_s
         notes = list(dict.fromkeys(self.recorder.notes))
         if interrupted:
-            notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")
+            notes.append(interrupted_note(self.recorder.store is not None))
         study = Study(self.recorder.rows, info, notes)
         study.interrupted = interrupted
         return study

@@ -19,7 +19,7 @@ from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.device.bandwidth import timer_notes
 from gpuopt.lab.device.environment import environment
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.recorder import Recorder, interrupted_note
 from gpuopt.lab.rows.row_fields import CacheState, Kind, Role
 from gpuopt.lab.rows.schema import Row, resume_key, time_ms
 from gpuopt.lab.rows.study_rows import ProblemInfo
@@ -394,7 +394,7 @@ class SweepRun:
             info["could_show"] = identical.sentence()
         notes = list(dict.fromkeys(self.recorder.notes))
         if self.interrupted:
-            notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")
+            notes.append(interrupted_note(self.recorder.store is not None))
         study = Study(self.recorder.rows, info, notes)
         study.interrupted = self.interrupted
         return study

@@ -22,18 +22,18 @@ def sheet(paper: PaperClaims, found: Findings, only_measured: bool = False, whol
     leaves out the lines of claims that no device has a number for; they are counted below all the same. ``whole`` has
     the devices too that have no column, for they have no number."""
     everywhere = found if whole is None else whole
-    about, called = papers.of_key(paper.key), labels(found)
+    about, called = papers.of_key(paper.key), labels(everywhere)
     header = [
         f"{about.short}: {about.title}",
         *(_device_line(device, called[device], found[device]) for device in found),
     ]
     sections: dict[str, list[Line]] = {}
     for claim in _chosen(paper, found, only_measured):
-        line = _line(claim, [of[claim.id] for of in found.values()], remark(claim, found))
+        line = _line(claim, [of[claim.id] for of in found.values()], remark(claim, found, everywhere))
         sections.setdefault(claim.where, []).append(line)
-    footers = [("", text) for text in [*summaries(paper, found), *_without_numbers(found, everywhere)]]
+    footers = [("", text) for text in [*summaries(paper, found, everywhere), *_without_numbers(found, everywhere)]]
     footers += [(f"[{name}]", f"{command} ({told})") for name, command, told in commands(paper, everywhere)]
-    return Sheet(columns(list(labels(found).values())), header, list(sections.items()), footers)
+    return Sheet(columns([called[device] for device in found]), header, list(sections.items()), footers)
 
 
 def _without_numbers(found: Findings, everywhere: Findings) -> list[str]:
@@ -121,20 +121,21 @@ def _line(claim: Claim, found: Sequence[Finding], below: str) -> Line:
     return Line(cells, below=below)
 
 
-def remark(claim: Claim, found: Findings) -> str:
+def remark(claim: Claim, found: Findings, everywhere: Findings) -> str:
     """What a claim says and where it is known from, on which problems, and why it is not measured or not decided."""
     told = [f"{claim.says} ({MARKS[claim.source]})"]
     if claim.untested:
         return f"{told[0]} Not measured: {claim.untested}: {claim.why}"
     remarks: dict[str, list[str]] = {}
-    for label, of in zip(labels(found).values(), found.values(), strict=True):
+    called = labels(everywhere)
+    for device, of in found.items():
         each = of[claim.id]
         reason = "" if each.reason == NO_ROWS else each.reason
         for one in filter(None, [problems_text(each), reason]):
-            remarks.setdefault(one, []).append(label)
+            remarks.setdefault(one, []).append(called[device])
     several = len(found) > 1
     told += [f"{joined(names)}: {text}." if several else f"{text}." for text, names in remarks.items()]
-    if claim.test and (not found or any(_lacks(of[claim.id]) for of in found.values())):
+    if claim.test and (not everywhere or any(_lacks(of[claim.id]) for of in everywhere.values())):
         told.append(f"[{claim.test.study}]")
     return " ".join(told)
 
@@ -144,7 +145,7 @@ def _lacks(found: Finding) -> bool:
     return found.claim.test is not None and found.verdict == "not measured" and found.reason == NO_ROWS
 
 
-def summaries(paper: PaperClaims, found: Findings) -> list[str]:
+def summaries(paper: PaperClaims, found: Findings, everywhere: Findings) -> list[str]:
     """`H200: 31 claims. Ratios of speeds: 12 hold, 5 smaller, ... Rates and shares: 2 hold, ... Without a test: 9.`, a
     line a device; of no device how many have a test."""
     if not found:
@@ -152,9 +153,12 @@ def summaries(paper: PaperClaims, found: Findings) -> list[str]:
         return [f"{len(paper.claims)} claims, none measured; {tested} have a test"]
     without = sum(claim.test is None for claim in paper.claims)
     last = f" Without a test: {without}." if without else ""
+    called = labels(everywhere)
     return [
-        f"{label}: {len(of)} claims. " + " ".join(f"{kind}: {told}." for kind, told in told_counts(of).items()) + last
-        for label, of in zip(labels(found).values(), found.values(), strict=True)
+        f"{called[device]}: {len(of)} claims. "
+        + " ".join(f"{kind}: {told}." for kind, told in told_counts(of).items())
+        + last
+        for device, of in found.items()
     ]
 
 
@@ -215,9 +219,12 @@ def markdown(paper: PaperClaims, found: Findings, only_measured: bool = False, w
     everywhere = found if whole is None else whole
     about, chosen = papers.of_key(paper.key), _chosen(paper, found, only_measured)
     lines = [f"# {about.short}: what the paper claims", "", f"{about.title}. {about.citation}.", ""]
-    lines += [f"- {text}" for text in [*summaries(paper, found), *_without_numbers(found, everywhere)]] + [""]
+    lines += [f"- {text}" for text in [*summaries(paper, found, everywhere), *_without_numbers(found, everywhere)]] + [
+        ""
+    ]
     heads = ["where", "claim", "known from", "printed", "on"]
-    heads += [part for label in labels(found).values() for part in (label, "verdict")]
+    called = labels(everywhere)
+    heads += [part for device in found for part in (called[device], "verdict")]
     lines += [_piped(heads), _piped(["---"] * len(heads))]
     for claim in chosen:
         cells = [claim.where, f"{claim.says} (`{claim.id}`)", claim.source, printed_text(claim), claim.device]

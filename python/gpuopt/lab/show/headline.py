@@ -87,7 +87,10 @@ def _fastest_line(groups: list[Group]) -> str:
         if other is not group:
             best = _best(other)
             elsewhere.setdefault(other.label(best) if best else "nothing", []).append(short[id(other)])
-    told = [f"{_BARE_COMMA.sub(' ', name)} ({_named(subjects, 2)})" for name, subjects in elsewhere.items()]
+    told = [
+        f"{_BARE_COMMA.sub(' ', name)}{f' ({_named(known, 2)})' if (known := [*filter(None, subjects)]) else ''}"
+        for name, subjects in elsewhere.items()
+    ]
     at = short[id(group)].replace(", ", " ")
     return f"{f'at {at}: ' if at else ''}{_fastest(group)} Elsewhere: {joined(told)}."
 

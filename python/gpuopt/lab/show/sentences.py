@@ -66,22 +66,25 @@ def sentences(study: StudyRows) -> list[str]:
 
 
 def places(groups: list[Group], subjects: Sequence[str]) -> list[str]:
-    """What sets each group apart from the others; their sizes in full where their subjects do not tell sizes apart."""
+    """What sets each group apart from the others; their sizes in full where their subjects do not tell sizes apart, and
+    their problems' full names where nothing else does."""
     alike = len(set(subjects)) < len({(subject, group.sizes) for group, subject in zip(groups, subjects, strict=True)})
-    return apart(
-        [
-            (
-                *place_of(group.first),
-                str(group.first["workload"]),
-                subject,
-                group.sizes if alike else "",
-                group.dtype,
-                f"cache state {group.cache_state}",
-                f"protocol {group.first['protocol']}",
-            )
-            for group, subject in zip(groups, subjects, strict=True)
-        ]
-    )
+    facts = [
+        (
+            *place_of(group.first),
+            str(group.first["workload"]),
+            subject,
+            group.sizes if alike else "",
+            group.dtype,
+            f"cache state {group.cache_state}",
+            f"protocol {group.first['protocol']}",
+        )
+        for group, subject in zip(groups, subjects, strict=True)
+    ]
+    told = apart(facts)
+    if len(set(told)) == len(told):
+        return told
+    return apart([(*each, group.problem) for each, group in zip(facts, groups, strict=True)])
 
 
 def place_of(row: Row) -> tuple[str, str, str]:

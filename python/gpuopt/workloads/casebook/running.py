@@ -11,7 +11,7 @@ from gpuopt._core import Device, Error
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
+from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError, interrupted_note
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.table import Sheet, Shown
 from gpuopt.lab.run.sweep import SweepRun, sweep
@@ -107,7 +107,7 @@ def casebook(
     finally:
         bar.close()
     if book.interrupted:
-        book.notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")
+        book.notes.append(interrupted_note(store is not None))
     return book
 
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import ArrayError, Device, DeviceMemoryError, KernelBuildError, ParameterError, UnsupportedError
+from gpuopt._core import (
+    ArrayError,
+    Device,
+    DeviceMemoryError,
+    KernelBuildError,
+    OpenCLError,
+    ParameterError,
+    UnsupportedError,
+)
 from gpuopt.checked import unsupported
 from gpuopt.configuration import NATIVE, Configuration, complete, variants
 from gpuopt.resolution import resolve
@@ -100,7 +108,8 @@ def fallbacks(
     variant: str | Configuration | None = None,
     multiplications: float = math.inf,
 ) -> list[Configuration]:
-    """Return the configurations to try in turn: each is for operands that the one before refuses by an ArrayError.
+    """Return the configurations to try in turn: each is for operands that the one before refuses by an ArrayError,
+    or for which the memory is short.
 
     Arguments and errors are those of :func:`choose`. Of ``"fast_fp32"`` there may be several; a product with few
     ``multiplications`` does not use tensor cores.
@@ -122,10 +131,11 @@ def _like_fp32(device: Device, narrow: bool) -> Iterator[str]:
 
 
 def _computes(device: Device, precision: str) -> bool:
-    """Whether a device offers ``precision``; not now, where its memory does not hold the small product."""
+    """Whether a device offers ``precision``; not now, where it cannot be found out now."""
     try:
         return refusal(device, precision) is None
-    except DeviceMemoryError:
+    except (DeviceMemoryError, OpenCLError) as error:
+        let_through(error)
         return False
 
 
