@@ -214,9 +214,8 @@ class DiaMatrix(ThroughScipy):
         """Return ``make(configuration)`` for the configuration that ``variant=`` means.
 
         Where a tuned record chose the configuration and it cannot run with this matrix, for example because of too many
-        bands of diagonals, a warning is given and the variant ``interior``, which takes any matrix and
-        up to 65,536 columns, is used instead.
-        ``stacklevel`` is the user's line as seen from here, with the frames that check arguments.
+        bands of diagonals, a warning is given and the variant ``interior``, which takes any matrix and up to 65,536
+        columns, is used instead. ``stacklevel`` is the user's line as seen from here, frames of checks included.
         """
         configuration = self.resolve(variant, columns)
         try:
