@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError, UnsupportedError
+from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError, UnsupportedError, drop_kept_on_host
 from gpuopt.annotations import (
     LARGEST,
     NUMERIC,
@@ -108,9 +108,9 @@ class reading:
             return
         name, what, cure = self.told
         if isinstance(error, MemoryError):
-            raise HostMemoryError(
-                f"{name}: the host's memory does not hold it ({error}); give a smaller size"
-            ) from error
+            drop_kept_on_host()  # the next call may find room
+            text = f"{name}: the host's memory does not hold it ({error}); give a smaller size"
+            raise HostMemoryError(text) from error
         raise ArrayError(f"{name}: it cannot be read as {what} ({error}); {cure}") from error
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import stat
+import threading
 import types
+from collections.abc import Callable
 from inspect import CO_VARARGS
 from pathlib import Path
 from signal import Signals
@@ -62,6 +65,41 @@ class suppressing:
             return False
         let_through(error)
         return True
+
+
+class deferring:
+    """Within it the handlers of signals wait, but for Ctrl-C's: another library would take what they raise for its own
+    failure, or drop it. They are called at its end. Threads but the main one hear no signals: there it does nothing."""
+
+    def __enter__(self) -> None:
+        self._came: list[tuple[int, types.FrameType | None]] = []
+        self._handlers: dict[int, Callable[[int, types.FrameType | None], object]] = {}
+        if threading.current_thread() is not threading.main_thread():
+            return
+        try:
+            for number in signal.valid_signals() - {signal.SIGINT}:
+                if callable(handler := signal.getsignal(number)):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._note)
+        except BaseException:
+            self._restore()
+            raise
+
+    def _note(self, number: int, frame: types.FrameType | None) -> None:
+        self._came.append((number, frame))
+
+    def _restore(self) -> None:
+        try:
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+        except BaseException:  # a handler that is there again
+            self._restore()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._restore()
+        for number, frame in self._came:
+            self._handlers[number](number, frame)
 
 
 # ---------------------------------------------------------------- what stands at a path: os.path drops an OSError

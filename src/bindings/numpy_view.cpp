@@ -215,7 +215,9 @@ void require_same_device(const Operand& operand, const std::shared_ptr<Session>&
                          "move it with gpuopt.to_device(" + operand.name + ".to_numpy(), device)");
 }
 
-py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
+namespace {
+
+py::array made_array(DType dtype, const std::vector<std::int64_t>& shape) {
     constexpr auto alignment = std::align_val_t{128};
     const std::vector<py::ssize_t> lengths(shape.begin(), shape.end());
     const auto bytes = DeviceArray::bytes_of(dtype, shape, "the result");
@@ -233,6 +235,24 @@ py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
     void* const data = ::operator new(std::max<std::size_t>(bytes, 1), alignment);
     const py::capsule owner(data, [](void* held) { ::operator delete(held, alignment); });
     return py::array(numpy_dtype(dtype), lengths, data, owner);
+}
+
+}  // namespace
+
+py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
+    try {
+        return made_array(dtype, shape);
+    } catch (const std::bad_alloc&) {
+        drop_kept_on_host();
+    }
+    return made_array(dtype, shape);
+}
+
+void drop_kept_on_host() {
+    const WithoutGil release;
+    for (const auto& session : Session::all())
+        if (session->device().type == DeviceType::cpu) session->drop_kept();
+    drop_pages();
 }
 
 py::array pinned_array(DType dtype, const std::vector<std::int64_t>& shape, const std::shared_ptr<Session>& session) {

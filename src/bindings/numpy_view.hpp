@@ -74,6 +74,8 @@ py::object finished(const Operand& result);
 // A new NumPy array that a device can write in place: aligned for any vector, a big one on large pages, which are used
 // again.
 py::array host_array(DType dtype, const std::vector<std::int64_t>& shape);
+// Gives back what is kept for later calls in the host's memory. Call it with the GIL.
+void drop_kept_on_host();
 // A new NumPy array in memory that the session's device reads and writes directly; the same on a CPU device, as any.
 py::array pinned_array(DType dtype, const std::vector<std::int64_t>& shape, const std::shared_ptr<Session>& session);
 

@@ -149,3 +149,22 @@ def test_a_copy_that_the_host_does_not_hold_is_an_error_of_ours(device: gpuopt.D
     program = COPIED.format(index=device.index)
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stdout) == (0, "HostMemoryError True\n" * 2), ran.stderr
+
+
+PINNED = """
+import resource
+import numpy as np
+import gpuopt
+x = gpuopt.to_device(np.ones(9, np.float32), {index})
+x + 1
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (700 << 20),) * 2)
+for count in (75_000_000, 125_000_000, 75_000_000):
+    print(gpuopt.pinned_empty(count, np.float32, {index}).nbytes)
+"""
+
+
+def test_what_is_kept_for_later_calls_gives_way_to_arrays(device: gpuopt.Device) -> None:
+    program = PINNED.format(index=device.index)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (0, "300000000\n500000000\n300000000\n"), ran.stderr

@@ -8,13 +8,16 @@ import sys
 import textwrap
 import types
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import gpuopt
-from gpuopt import _core
-from gpuopt.signals import of_signal
+from gpuopt import _core, tomo
+from gpuopt.signals import deferring, of_signal
 
 # A product takes more than the 100 ms from which on a wait looks at signals. Before, the handler waited for ever.
 SCRIPT = """
@@ -260,3 +263,65 @@ def test_a_signal_while_a_kernel_is_built_changes_nothing(device: gpuopt.Device)
     """)
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_deadline_within_pillow_is_told(tmp_path: Path) -> None:
+    """Pillow takes an OSError, as a TimeoutError is one, for a fault of the file, or drops it."""
+    pages = [Image.fromarray(np.full((6, 40), 500 + i, np.uint16)) for i in range(8)]
+    pages[0].save(tmp_path / "scan.tif", save_all=True, append_images=pages[1:])
+    told = 0
+
+    def raise_late(number: int, frame: object) -> None:
+        raise TimeoutError("time is up")
+
+    def read(place: int) -> None:
+        left = place
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left
+            left -= "PIL" in frame.f_code.co_filename
+            if left == 0:
+                signal.raise_signal(signal.SIGALRM)
+            return trace
+
+        sys.settrace(trace)
+        try:
+            tomo.read_scan(tmp_path / "scan.tif", 8, flat=2000.0)
+        finally:
+            sys.settrace(None)
+
+    before = signal.signal(signal.SIGALRM, raise_late)
+    try:
+        for place in range(1, 100_000, 37):
+            told = place
+            try:
+                read(place)
+            except TimeoutError:
+                continue
+            break  # there are no more places
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert told > 700
+    assert signal.getsignal(signal.SIGALRM) == before
+
+
+def test_deferred_handlers_are_there_again_whatever_they_raise() -> None:
+    heard: list[int] = []
+
+    def hear(number: int, frame: object) -> None:
+        heard.append(number)
+        raise TimeoutError("time is up")
+
+    def within() -> None:
+        with deferring():
+            signal.raise_signal(signal.SIGUSR1)
+            assert heard == []
+
+    before = signal.signal(signal.SIGUSR1, hear)
+    try:
+        with pytest.raises(TimeoutError):
+            within()
+        assert signal.getsignal(signal.SIGUSR1) is hear
+        assert heard == [signal.SIGUSR1]
+    finally:
+        signal.signal(signal.SIGUSR1, before)

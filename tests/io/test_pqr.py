@@ -231,3 +231,15 @@ def test_two_atoms_in_a_line_are_refused(tmp_path: Path, between: str) -> None:
     (tmp_path / "a.pqr").write_text(f"{one}{between}{one.replace('  N ', '  C ')}\n{one}\n")
     with pytest.raises(FormatError, match=r"line 1: .* holds more than an atom; give each a line of its own"):
         io.read_pqr(tmp_path / "a.pqr")
+
+
+@pytest.mark.parametrize("behind", ["", "  0.5000", "  0.5000 O", " C"])
+@pytest.mark.parametrize("place", ["1  21   ", "9  48   ", "A  21   ", "   21   "])
+def test_a_line_that_is_cut_behind_its_columns_is_refused(tmp_path: Path, place: str, behind: str) -> None:
+    """Where the chain is a digit, its residue's number would pass for x."""
+    whole = "ATOM      1  CA  GLY 1  20      10.123  -4.500   7.250 -0.5000 1.5000\n"
+    (tmp_path / "a.pqr").write_text(f"{whole}ATOM      2  CA  GLY {place}   11.000  -3.250   8.125{behind}\n")
+    with pytest.raises(FormatError, match="line 2: "):
+        io.read_pqr(tmp_path / "a.pqr")
+    (tmp_path / "a.pqr").write_text(f"{whole}ATOM      2  CA  GLY {place}   11.000  -3.250   8.125  0.5000 1.2\n")
+    assert io.read_pqr(tmp_path / "a.pqr").xyz[1].tolist() == [11.0, -3.25, 8.125]

@@ -42,7 +42,8 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
     These are the last five numbers of a line, behind which an element and a segment name may stand; what comes before
     (chains glued to residue numbers, insertion codes, blank residue names) does not matter. Where x y z fill the
     columns of PDB, these hold, so that a segment may be a number. Without them such a line is refused where its x has a
-    decimal point; else x passes for a residue number, and the segment for the radius. Coordinates that grew together
+    decimal point; else x passes for a residue number, and the segment for the radius; so does a residue
+    number for x behind a chain that is a digit, where a number is missing. Coordinates that grew together
     are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises FormatError, which
     names the line: numbers missing, too many or not finite, negative radii, a second model (atoms behind ENDMDL, END or
     another MODEL), a PDB file, no atom.
@@ -146,6 +147,16 @@ def _by_columns(text: bytes) -> list[bytes] | None:
     return [*map(bytes.strip, found.groups()), *behind[:2]]
 
 
+def _is_cut(text: bytes) -> bool:
+    """Whether x, y, z fill the columns of PDB, and fewer than two numbers stand behind them. Behind another number with
+    a point they are others."""
+    found = _COLUMNS.match(text, 29)
+    if found is None or not all(map(_COORDINATE.fullmatch, found.groups())):
+        return False
+    behind, before = text[54:].split()[:2], text[:30].split()[-1:]
+    return not (len(behind) == 2 and _numeric(behind)) and not any(map(_with_point, before))
+
+
 def _trailing(fields: list[bytes]) -> int:
     """How many fields at the end are no numbers."""
     count = 0
@@ -178,6 +189,10 @@ def _five(path: AnyPath, line: int, text: bytes, fields: list[bytes]) -> list[by
             path,
             line,
             f"{shown(fields)} seems to have four numbers behind its residue number; give x y z charge radius",
+        )
+    if _is_cut(text):
+        raise FormatError(
+            path, line, f"{shown(fields)} has no charge and radius behind x y z; give x y z charge radius"
         )
     return pieces[-5:]
 

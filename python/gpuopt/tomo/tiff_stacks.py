@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.io.text import FormatError, opened, system_errors
-from gpuopt.signals import is_file, is_folder, let_through
+from gpuopt.signals import deferring, is_file, is_folder, let_through
 from gpuopt.tomo import checks
 from gpuopt.tomo.scan_source import Source, check_memory, reading
 from gpuopt.tomo.tiff_pages import count_pages
@@ -55,7 +55,8 @@ class TiffStack(Source):
         self._is_folder = is_folder(path)
         self._files = _files(path) if self._is_folder else [path]
         with _picture(self._files[0]) as first:
-            size, self.dtype = _size(self._files[0], first), _dtype(self._files[0], first)
+            with deferring():
+                size, self.dtype = _size(self._files[0], first), _dtype(self._files[0], first)
             pages = self._pages_of(self._files[0], first)
             self.shape = (len(self._files) if self._is_folder else pages, *size)
 
@@ -79,7 +80,8 @@ class TiffStack(Source):
                 if self._pages_of(self.path, picture) != self.shape[0]:
                     raise FormatError(self.path, None, "it was changed while it was read; read it again")
                 for page in range(self.shape[0]):
-                    picture.seek(page)
+                    with deferring():
+                        picture.seek(page)
                     yield self._page(self.path, picture)
             return
         for file in self._files:
@@ -89,23 +91,29 @@ class TiffStack(Source):
 
     def _page(self, file: Path, picture: Any) -> np.ndarray:
         expected = (*self.shape[1:], self.dtype)
-        if (found := (*_size(file, picture), _dtype(file, picture))) != expected:
+        with deferring():  # Pillow takes a handler's OSError, such as TimeoutError, for a fault of the file
+            found = (*_size(file, picture), _dtype(file, picture))
+        if found != expected:
             raise FormatError(file, None, f"a view is {found}, the first is {expected}; give views of one kind")
-        page = _decoded(file, picture)
+        with deferring():
+            page = _decoded(file, picture)
         return page.view(self.dtype) if page.dtype.isnative else page
 
     def _pages_of(self, file: Path, picture: Any) -> int:
         """How many there are. Raises FormatError where one is damaged, and where a file of a folder holds more than a
         view, or a page does."""
         pages = count_pages(file, picture.fp)
-        if getattr(picture, "n_frames", 1) != pages:
+        with deferring():
+            frames = getattr(picture, "n_frames", 1)
+        if frames != pages:
             raise FormatError(file, None, "its pages cannot be told apart; copy the file again")
         if self._is_folder and pages > 1:
             raise FormatError(file, None, f"it has {pages} pages; give it by itself, or a file a view")
         views = _views_of_a_page(str(picture.tag_v2.get(_DESCRIPTION, "")))
         if pages == 1 and views > 1:
             raise FormatError(file, None, f"its {views} views are one page; save them as an image sequence")
-        picture.seek(0)
+        with deferring():
+            picture.seek(0)
         return pages
 
 
@@ -209,7 +217,9 @@ def _picture(path: Path) -> Iterator[Any]:
     """The open file, which stays open when its page is decoded. Whatever Pillow raises in the block becomes a
     FormatError."""
     Image = pillow()
-    with opened(path) as file, reading(path, "TIFF"), Image.open(file, formats=("TIFF",)) as picture:
+    with opened(path) as file, reading(path, "TIFF"), ExitStack() as held:
+        with deferring():
+            picture = held.enter_context(Image.open(file, formats=("TIFF",)))
         yield picture
 
 

@@ -128,6 +128,10 @@ def plan(
     if not steps:
         raise ParameterError("stages: nothing is launched for these sizes; give at least one round")
     main = max(range(len(steps)), key=sizes.__getitem__)
+    unwritten = [one.name for one in task.arrays if one.role == "output" and 0 not in held.arrays[one.name][1].shape]
+    if not guarded and sizes[main] < 1 and unwritten:  # a check tells it
+        told = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+        raise ParameterError(f"launch: it has no work-items for {told}, and {unwritten[0]} would not be written")
     read, write = task.bytes_of(numbers)
     prepared = _core.prepare_own(device, steps, main, task.flops_of(numbers) or 0.0, {"dram": read + write})
     return Plan(prepared, held)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.signals import is_file, let_through
+from gpuopt.signals import deferring, is_file, let_through
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,7 +35,7 @@ def read(image: str | Path) -> tuple[str, np.ndarray]:
 
     path = path_of(image)
     try:
-        with Image.open(path, formats=KINDS) as picture:
+        with deferring(), Image.open(path, formats=KINDS) as picture:
             _check_size(path, picture)
             return path.stem, _grey(picture)
     except ArrayError:

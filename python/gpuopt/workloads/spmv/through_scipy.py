@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuopt import _core
 from gpuopt._core import Error, ParameterError
 from gpuopt.checked import HostMemoryError, ParameterTypeError, checked, unmasked, unsupported
 from gpuopt.signals import let_through, of_signal
@@ -78,6 +79,7 @@ class ParameterIndexError(ParameterError, IndexError):
 def _told(name: str, shape: tuple[int, int], error: Exception) -> Exception:
     """What to raise where SciPy refuses the argument ``name``."""
     if isinstance(error, MemoryError):
+        _core.drop_kept_on_host()  # the next call may find room
         return HostMemoryError(f"{name}: the host's memory does not hold it ({error})")
     if isinstance(error, NotImplementedError):
         return unsupported(f"{name}: SciPy does not offer it ({error}); try tocsr() or toarray()")
