@@ -179,7 +179,8 @@ void bind_device(py::module_& module) {
     module.def(
         "drop_kept", [](const Device& device) { session_of(device)->drop_kept(); }, py::arg("device"),
         py::call_guard<WithoutGil>(), "Gives the memory and the plans back that are kept for later calls.");
-    module.def("drop_kept_on_host", &drop_kept_on_host, "The same for all devices whose memory is the host's.");
+    module.def("drop_kept_on_host", &drop_kept_on_host,
+               "Gives the memory back that is kept for later calls of all devices whose memory is the host's.");
     module.def("set_search_prefixes", &set_search_prefixes, py::arg("prefixes"));
     module.def("devices", &devices, py::call_guard<WithoutGil>());
     module.def("discovery", &discovery_facts);

@@ -17,7 +17,8 @@ cl::Event enqueue_fill(const cl::CommandQueue& queue, const cl::Buffer& buffer, 
     cl::Event last;
     checked([&] {
         const auto first = std::min(bytes, filled_at_once);
-        queue.enqueueFillBuffer(buffer, byte, 0, first, wait, &last);
+        if (bytes % 4 == 0) queue.enqueueFillBuffer(buffer, cl_uint(byte) * 0x01010101u, 0, first, wait, &last);
+        else queue.enqueueFillBuffer(buffer, byte, 0, first, wait, &last);
         for (auto at = first; at < bytes; at += first)
             queue.enqueueCopyBuffer(buffer, buffer, 0, at, std::min(first, bytes - at), nullptr, &last);
         return 0;

@@ -219,9 +219,8 @@ def markdown(paper: PaperClaims, found: Findings, only_measured: bool = False, w
     everywhere = found if whole is None else whole
     about, chosen = papers.of_key(paper.key), _chosen(paper, found, only_measured)
     lines = [f"# {about.short}: what the paper claims", "", f"{about.title}. {about.citation}.", ""]
-    lines += [f"- {text}" for text in [*summaries(paper, found, everywhere), *_without_numbers(found, everywhere)]] + [
-        ""
-    ]
+    told = [*summaries(paper, found, everywhere), *_without_numbers(found, everywhere)]
+    lines += [*(f"- {text}" for text in told), ""]
     heads = ["where", "claim", "known from", "printed", "on"]
     called = labels(everywhere)
     heads += [part for device in found for part in (called[device], "verdict")]
