@@ -65,8 +65,8 @@ public:
     void wait_for_all() { runs_left_.wait_for_all(), builds_left_.wait_for_all(); }
     void finish_queues() noexcept;  // at the process's end
     // Commands were enqueued that nobody has waited for yet; about so long they take. Then `catch_up` waits for them
-    // interruptibly, before a driver's own wait does. Call these under the lock of runs. Of `bytes` that are moved it
-    // is known how long they take, on devices that are not waited for.
+    // interruptibly, before a driver's own wait does. Call these under the lock of runs. `fall_behind_by` is told
+    // the bytes that commands move, and counts none on CPU devices, which are waited for.
     void fall_behind(double ms) { behind_ms_ += ms; }
     void fall_behind_by(std::size_t bytes);
     void catch_up();

@@ -228,6 +228,14 @@ def test_a_newer_row_of_another_writer_stands(tmp_path: Path) -> None:
     assert [row["median_ms"] for row in found.latest() if row["block"] == 0] == [1.0]
 
 
+def test_rows_without_a_time_are_written_again_where_they_lack(tmp_path: Path) -> None:
+    made = Store(tmp_path / "rows.jsonl")
+    made.append_all([make(block=0, time_utc=None), make(block=1, time_utc=None)])
+    made.path.write_bytes(made.path.read_bytes().splitlines(keepends=True)[0])
+    made.append(make(block=2))
+    assert sorted(numbers(made.path)) == [0, 1, 2]
+
+
 def test_files_are_read_in_parts_where_one_read_gives_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, size, at: read(fd, min(size, 700), at))

@@ -355,8 +355,9 @@ class Store:
                 if line.strip() and (row := parse_line(line, self.path, known)) is not None:
                     latest[row["row_id"]] = max(row["time_utc"] or "", latest.get(row["row_id"], ""))
         before = [row for rows in appends[:saved] for row in rows]
-        # A newer one of another writer stands.
-        lacking = [r for r in before if (at := latest.get(r["row_id"])) is None or (not known and at < r["time_utc"])]
+        lacking = [  # of another writer a newer one stands
+            r for r in before if (at := latest.get(r["row_id"])) is None or (not known and at < (r["time_utc"] or ""))
+        ]
         if lacking:
             self._note(REMOVED)
         return b"".join(map(_line, lacking))
